@@ -1,0 +1,1 @@
+"""The front door: MCP over HTTP and stdio, downloads, health."""

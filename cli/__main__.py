@@ -1,0 +1,5 @@
+"""`python -m cli` is `scifarm`."""
+
+from cli.main import main
+
+main()

@@ -1,0 +1,1 @@
+"""Runs jobs, each in a cage of its own."""

@@ -1,0 +1,221 @@
+"""From a hostile folder to a list of files: by descriptor, never through a link, within caps, nothing left out in
+silence. It runs when every process of the job is dead and the file system is read-only."""
+
+import fnmatch
+import hashlib
+import mimetypes
+import os
+import stat
+import threading
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from typing import BinaryIO, NamedTuple
+
+import magic
+
+from farm import names
+from farm.job import Artifact, InputFile, Rejected
+from farm.policy import OutputRules
+
+TEXT_BYTES = 4096  # text files below this come inline
+HEAD_BYTES = 16 * 1024  # enough for libmagic to tell a type
+BLOCK = 1024 * 1024
+NAMED_REJECTS = 50  # rejected paths that are listed one by one
+_OPEN = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC | os.O_NOCTTY
+
+_KINDS = {
+    stat.S_IFLNK: "symbolic link",
+    stat.S_IFIFO: "named pipe (fifo)",
+    stat.S_IFSOCK: "socket",
+    stat.S_IFCHR: "device",
+    stat.S_IFBLK: "device",
+}
+
+
+class Output(NamedTuple):
+    """A file to publish: its path below the folder as bytes, and what is known of its content."""
+
+    path: bytes
+    artifact: Artifact
+
+
+class Collected(NamedTuple):
+    """What was found, and what was not taken."""
+
+    outputs: list[Output]
+    rejected: tuple[Rejected, ...]
+
+
+def collect(
+    root: int, rules: OutputRules, inputs: Mapping[str, InputFile] | None = None, scratch: tuple[str, ...] = ()
+) -> Collected:
+    """Every new or changed regular file below the folder `root` (a descriptor), hidden ones included.
+
+    A file whose content equals the input of its name was not changed. Files that match a `scratch` pattern are the
+    runtime's own litter. When there are more than the rules allow, the first in the order of their paths are kept.
+    """
+    rejects = _Rejects()
+    outputs: list[Output] = []
+    total = 0
+    deadline = time.monotonic() + rules.seconds
+    for path, info in sorted(_files(root, rules, deadline, rejects)):
+        name = names.to_text(path)
+        if any(fnmatch.fnmatchcase(name, pattern) for pattern in scratch):
+            continue
+        if len(outputs) == rules.count:
+            rejects.count_only(f"too many files: the first {rules.count} in the order of their names were kept")
+        elif time.monotonic() > deadline:
+            rejects.count_only(f"too slow: looking through the outputs may take {rules.seconds:g} s")
+        elif info.st_size > rules.file_bytes:
+            rejects.add(path, f"too large: {info.st_size} bytes, {int(rules.file_bytes)} are allowed")
+        elif total + info.st_size > rules.total_bytes:
+            rejects.add(path, f"too much: all outputs together may have {int(rules.total_bytes)} bytes")
+        else:
+            artifact = _describe(root, path, name, rejects)
+            if artifact is None or _unchanged(artifact, (inputs or {}).get(name)):
+                continue
+            outputs.append(Output(path, artifact))
+            total += artifact.bytes
+    return Collected(outputs, rejects.all())
+
+
+@contextmanager
+def open_beneath(root: int, path: bytes) -> Iterator[BinaryIO]:
+    """Open a regular file below `root`, one component at a time and through no link.
+
+    Raises:
+        OSError: it is not there, not reachable that way, or no regular file.
+    """
+    *folders, last = path.split(b"/")
+    at = os.dup(root)
+    try:
+        for folder in folders:
+            inner = os.open(folder, _OPEN | os.O_DIRECTORY, dir_fd=at)
+            os.close(at)
+            at = inner
+        file = os.open(last, _OPEN, dir_fd=at)
+    finally:
+        os.close(at)
+    with open(file, "rb", buffering=0) as stream:
+        if not stat.S_ISREG(os.fstat(file).st_mode):
+            raise OSError(f"{names.shown(names.to_text(path))} is no regular file")
+        yield stream
+
+
+def _files(
+    root: int, rules: OutputRules, deadline: float, rejects: "_Rejects"
+) -> Iterator[tuple[bytes, os.stat_result]]:
+    """The regular files below `root`. Folders are visited by name below their parent's descriptor."""
+    pending: list[tuple[bytes, ...]] = [()]
+    while pending:
+        parts = pending.pop()
+        at = _descend(root, parts)
+        if at is None:
+            rejects.add(b"/".join(parts), "folder cannot be read")
+            continue
+        try:
+            for entry in os.scandir(at):
+                name = os.fsencode(entry.name)
+                path = b"/".join((*parts, name))
+                if time.monotonic() > deadline:
+                    rejects.count_only(f"too slow: looking through the outputs may take {rules.seconds:g} s")
+                    return
+                info = entry.stat(follow_symlinks=False)
+                if stat.S_ISREG(info.st_mode):
+                    yield path, info
+                elif not stat.S_ISDIR(info.st_mode):
+                    if not _is_whiteout(info):
+                        rejects.add(path, f"{_KINDS.get(stat.S_IFMT(info.st_mode), 'special file')}, not a regular file")
+                elif len(parts) + 1 > rules.depth:
+                    rejects.add(path, f"too deep: {rules.depth} folders below each other are allowed")
+                else:
+                    pending.append((*parts, name))
+        finally:
+            os.close(at)
+
+
+def _descend(root: int, parts: tuple[bytes, ...]) -> int | None:
+    at = os.open(b".", _OPEN | os.O_DIRECTORY, dir_fd=root)
+    for part in parts:
+        try:
+            inner = os.open(part, _OPEN | os.O_DIRECTORY, dir_fd=at)
+        except OSError:
+            return None
+        finally:
+            os.close(at)
+        at = inner
+    return at
+
+
+def _is_whiteout(info: os.stat_result) -> bool:
+    """Whether this is how an overlay notes that an input was deleted. (No job can make a device itself.)"""
+    return stat.S_ISCHR(info.st_mode) and info.st_rdev == 0
+
+
+def _unchanged(artifact: Artifact, staged: InputFile | None) -> bool:
+    return staged is not None and (staged.bytes, staged.sha256) == (artifact.bytes, artifact.sha256)
+
+
+def _describe(root: int, path: bytes, name: str, rejects: "_Rejects") -> Artifact | None:
+    """Read a file once: its size as read, its hash, its type, and its text where it is a small text."""
+    digest, size, head = hashlib.sha256(), 0, b""
+    try:
+        with open_beneath(root, path) as file:
+            while block := file.read(BLOCK):
+                if not size:
+                    head = block[:HEAD_BYTES]
+                digest.update(block)
+                size += len(block)
+    except OSError as error:
+        rejects.add(path, f"cannot be read: {error.strerror or error}")
+        return None
+    mime = media_type(name, head)
+    text = _text(head) if size < TEXT_BYTES and (mime.startswith("text/") or mime == "application/json") else None
+    return Artifact(name=name, bytes=size, sha256=digest.hexdigest(), mime=mime, text=text)
+
+
+def _text(data: bytes) -> str | None:
+    try:
+        return data.decode()
+    except UnicodeDecodeError:
+        return None
+
+
+_PLAIN = {"text/plain", "application/octet-stream", "application/x-empty", "inode/x-empty"}
+_EXTENSIONS = mimetypes.MimeTypes()
+_MAGIC = threading.local()  # libmagic's handles are not for two threads at a time
+
+
+def media_type(name: str, head: bytes) -> str:
+    """The media type of a file from its first bytes; where those say only text or nothing, from its name."""
+    if not hasattr(_MAGIC, "handle"):
+        _MAGIC.handle = magic.Magic(mime=True)
+    told = str(_MAGIC.handle.from_buffer(head)) if head else "application/x-empty"
+    if told not in _PLAIN:
+        return told
+    guess = _EXTENSIONS.guess_type(name, strict=False)[0]
+    if guess and (told != "text/plain" or guess.startswith("text/") or guess in ("application/json", "image/svg+xml")):
+        return guess
+    return "application/octet-stream" if told.endswith("x-empty") else told
+
+
+class _Rejects:
+    """What was not taken, bounded: the first paths by name, the rest as counts."""
+
+    def __init__(self) -> None:
+        self._named: list[Rejected] = []
+        self._counts: dict[str, int] = {}
+
+    def add(self, path: bytes, reason: str) -> None:
+        if len(self._named) < NAMED_REJECTS:
+            self._named.append(Rejected(name=names.to_text(path), reason=reason))
+        else:
+            self.count_only(reason)
+
+    def count_only(self, reason: str) -> None:
+        self._counts[reason] = self._counts.get(reason, 0) + 1
+
+    def all(self) -> tuple[Rejected, ...]:
+        counted = (Rejected(name=f"({count} more)", reason=reason) for reason, count in self._counts.items())
+        return (*self._named, *counted)

@@ -1,0 +1,211 @@
+"""Images: built once for each content of their folder, pinned by ID, listed in a register that workers read.
+
+The base comes from a registry where one answers, and otherwise from the distribution's own packages.
+"""
+
+import json
+import subprocess
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import podman
+from podman.domain.images import Image as PodmanImage
+from podman.errors import ImageNotFound
+from pydantic import TypeAdapter
+
+from farm.errors import FarmError, Misconfigured
+from farm.job import Model
+from farm.runtime import BASE, folder_hash
+
+DISTRIBUTION, SUITE = "debian", "trixie"
+Say = Callable[[str], None]
+
+
+class BuildFailed(FarmError):
+    """An image could not be built."""
+
+    kind = "build_failed"
+
+
+class BuiltImage(Model):
+    """An image as it was built: its tag names the content of its folder."""
+
+    name: str
+    tag: str
+    id: str
+    digest: str
+    size: int
+    seconds: float
+    built: float
+
+
+_REGISTER = TypeAdapter(dict[str, BuiltImage])
+
+
+class Images:
+    """The images of the runtimes under `folder`, and the `register` of what this user has built of them."""
+
+    def __init__(self, folder: Path, register: Path) -> None:
+        self.folder = folder
+        self._path = register
+        self._seen: tuple[int, dict[str, BuiltImage]] = (0, {})
+
+    def tag(self, name: str) -> str:
+        """The tag that the image of this folder has when it is up to date."""
+        content = folder_hash(self.folder / name)
+        if name != BASE:
+            content = f"{content[:8]}{folder_hash(self.folder / BASE)[:8]}"
+        return f"localhost/scifarm-{name}:{content}"
+
+    def built(self) -> dict[str, BuiltImage]:
+        """What was built on this machine, by name; read again only when it changed."""
+        try:
+            changed = self._path.stat().st_mtime_ns
+        except FileNotFoundError:
+            return {}
+        if self._seen[0] != changed:
+            self._seen = (changed, _REGISTER.validate_json(self._path.read_bytes()))
+        return self._seen[1]
+
+    def build(self, names: list[str], say: Say) -> list[BuiltImage]:
+        """Build what is not up to date, the base first; returns all that were asked for.
+
+        Raises:
+            Misconfigured: there is no such folder.
+            BuildFailed: with the last lines that podman printed.
+        """
+        if unknown := [name for name in names if not (self.folder / name / "Containerfile").is_file()]:
+            raise Misconfigured(f"no images/{unknown[0]}/Containerfile under {self.folder}")
+        with podman_api() as client:
+            return [self._one(client, name, say) for name in names]
+
+    def _one(self, client: podman.PodmanClient, name: str, say: Say) -> BuiltImage:
+        tag = self.tag(name)
+        known = self.built().get(name)
+        image = _find(client, tag)
+        if image is not None and known is not None and known.tag == tag and known.id == image.id:
+            say(f"{name}: up to date")
+            return known
+        start = time.monotonic()
+        if image is None:
+            base = self._base(client, name, say)
+            _build(name, self.folder / name, tag, base, say)
+            image = _find(client, tag)
+            if image is None:
+                raise BuildFailed(f"{name}: podman built no {tag}")
+        done = BuiltImage(
+            name=name, tag=tag, id=str(image.id), digest=str(image.attrs["Digest"]), size=int(image.attrs["Size"]),
+            seconds=round(time.monotonic() - start, 1), built=time.time(),
+        )  # fmt: skip
+        self._register(done)
+        _prune(client, name, tag)
+        return done
+
+    def _base(self, client: podman.PodmanClient, name: str, say: Say) -> str:
+        """The tag of what the image of `name` is built on, made where it is missing."""
+        if name != BASE:
+            return self._one(client, BASE, say).tag
+        tag = f"localhost/scifarm-{DISTRIBUTION}:{SUITE}"
+        if _find(client, tag) is None:
+            _bootstrap(tag, say)
+        return tag
+
+    def _register(self, image: BuiltImage) -> None:
+        entries = self.built() | {image.name: image}
+        self._path.parent.mkdir(parents=True, exist_ok=True)
+        draft = self._path.with_suffix(".new")
+        draft.write_bytes(_REGISTER.dump_json(entries, indent=2))
+        draft.replace(self._path)
+
+
+def _bootstrap(tag: str, say: Say) -> None:
+    short = f"{DISTRIBUTION}:{SUITE}-slim"
+    say(f"base: asking the registry for {short}")
+    if subprocess.run(["podman", "pull", "--quiet", short], capture_output=True, timeout=600, check=False).returncode == 0:
+        _run(["podman", "tag", short, tag], "base", say)
+        return
+    say(f"base: no registry answers; making {SUITE} from its packages (about 20 s)")
+    with tempfile.TemporaryDirectory(prefix="scifarm-") as folder:
+        archive = Path(folder) / "base.tar"
+        make = ["mmdebstrap", "--mode=root", "--variant=minbase", "--quiet", SUITE, str(archive)]
+        _run(["podman", "unshare", *make], "base", say)
+        _run(["podman", "import", "--quiet", str(archive), tag], "base", say)
+
+
+def _build(name: str, folder: Path, tag: str, base: str, say: Say) -> None:
+    """Build with the host's network and certificates: a package mirror may be reachable only from there."""
+    say(f"{name}: building {tag}")
+    command = ["podman", "build", "--isolation=chroot", "--network=host", "--pull=never", "--layers",
+               f"--build-arg=BASE={base}", f"--tag={tag}", f"--label=scifarm.runtime={name}"]  # fmt: skip
+    if Path("/etc/ssl/certs").is_dir():
+        command.append("--volume=/etc/ssl/certs:/etc/ssl/certs:ro")
+    _run([*command, str(folder)], name, say)
+
+
+def _run(command: list[str], name: str, say: Say) -> None:
+    last: list[str] = []
+    with subprocess.Popen(
+        command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+        encoding="utf-8", errors="replace", cwd="/",
+    ) as process:  # fmt: skip
+        assert process.stdout is not None
+        for line in process.stdout:
+            last = [*last[-29:], line.rstrip()]
+            if line.startswith(("STEP", "Setting up", "I: ")):
+                say(f"{name}: {line.strip()}")
+    if process.returncode != 0:
+        tail = "\n".join(last)
+        raise BuildFailed(f"{name}: `{' '.join(command[:3])} …` ended with {process.returncode}:\n{tail}")
+
+
+def _find(client: podman.PodmanClient, tag: str) -> PodmanImage | None:
+    try:
+        return client.images.get(tag)
+    except ImageNotFound:
+        return None
+
+
+def _prune(client: podman.PodmanClient, name: str, keep: str) -> None:
+    """Remove the tags of former contents; podman keeps an image that a container still uses."""
+    for image in client.images.list(filters={"label": f"scifarm.runtime={name}"}):
+        for tag in image.tags:
+            if tag.startswith(f"localhost/scifarm-{name}:") and tag != keep:
+                image.remove(force=False)
+
+
+@contextmanager
+def podman_api() -> Iterator[podman.PodmanClient]:
+    """A client of podman's REST API, on a socket that lives as long as the block."""
+    with tempfile.TemporaryDirectory(prefix="scifarm-") as folder:
+        socket = Path(folder) / "podman.sock"
+        service = subprocess.Popen(
+            ["podman", "system", "service", "--time=0", f"unix://{socket}"],
+            stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, cwd="/",
+        )  # fmt: skip
+        try:
+            _await(socket, service)
+            with podman.PodmanClient(base_url=f"unix://{socket}", timeout=600) as client:
+                yield client
+        finally:
+            service.terminate()
+            service.wait()
+
+
+def _await(socket: Path, service: subprocess.Popen[bytes], patience: float = 120.0) -> None:
+    deadline = time.monotonic() + patience
+    while not socket.exists():
+        if service.poll() is not None:
+            assert service.stderr is not None
+            raise Misconfigured(f"podman does not run: {service.stderr.read().decode(errors='replace').strip()}")
+        if time.monotonic() > deadline:
+            raise Misconfigured(f"podman's service made no socket within {patience:g} s")
+        time.sleep(0.01)
+
+
+def example_names(folder: Path) -> list[str]:
+    """Every folder under images/ that has a Containerfile, the base first."""
+    found = sorted(path.parent.name for path in folder.glob("*/Containerfile"))
+    return sorted(found, key=lambda name: name != BASE)

@@ -1,0 +1,117 @@
+"""A worker process from its start to its end, and the process that keeps house."""
+
+import fcntl
+import hashlib
+import logging
+import shutil
+import socket
+import warnings
+from pathlib import Path
+from typing import IO
+
+from celery import Celery
+from celery.platforms import SecurityWarning
+from celery.signals import setup_logging
+
+from farm.errors import Misconfigured
+from farm.policy import Policy
+from farm.runtime import load_runtimes
+from farm.settings import Settings
+from storage.broker import HOUSEKEEPING, JOBS, celery_app
+from storage.connect import connect
+from worker.cage import Cage
+from worker.canary import Proof, prove
+from worker.execute import Executor
+from worker.heart import Heart
+from worker.images import Images
+from worker.sandbox import Sandboxes
+from worker.sweep import Sweeper
+from worker.tasks import serve_jobs, serve_sweeps
+
+log = logging.getLogger(__name__)
+
+
+def run_worker(settings: Settings) -> None:
+    """Prove the cage, clear what a former self left behind, then run jobs until told to stop.
+
+    Raises:
+        Misconfigured: the machine is not fit to run jobs; the message says how to mend it.
+    """
+    policy = Policy.load(settings.policy)
+    folder = settings.state / "worker"
+    folder.mkdir(parents=True, exist_ok=True)
+    lock = _only_worker(folder)
+    cage = Cage.find(settings.cgroup, hashlib.sha256(bytes(folder)).hexdigest()[:12])
+    sandboxes = Sandboxes(folder)
+    clear_leftovers(cage, folder, sandboxes)
+    refuse_unless_proven(prove(cage))
+    images = Images(settings.images, settings.register)
+    for image in images.built().values():
+        if (settings.images / image.name / "runtime.yaml").exists():
+            sandboxes.prepare(image)
+    ledger, objects = connect(settings)
+    heart = Heart(ledger)
+    executor = Executor(
+        ledger, objects, policy, load_runtimes(settings.images), images, sandboxes, cage, heart, folder
+    )  # fmt: skip
+    app = celery_app(settings.broker_url, policy.ceilings.timeout)
+    serve_jobs(app, executor)
+    log.info("takes up to %d jobs at a time, runtimes %s", settings.slots, ", ".join(sorted(images.built())))
+    _work(app, JOBS, settings.slots)
+    heart.stop()
+    cage.close()
+    lock.close()
+
+
+def _only_worker(folder: Path) -> IO[str]:
+    """A lock that ends with this process: two workers on one state folder would clear each other's jobs away."""
+    lock = (folder / "lock").open("w", encoding="ascii")
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        raise Misconfigured(f"another worker runs on {folder}; give this one a SCIFARM_STATE of its own") from None
+    return lock
+
+
+def run_housekeeping(settings: Settings) -> None:
+    """Beat, and the one consumer of its sweeps, which must not wait behind jobs."""
+    policy = Policy.load(settings.policy)
+    ledger, objects = connect(settings)
+    app = celery_app(settings.broker_url, policy.ceilings.timeout)
+    serve_sweeps(app, Sweeper(ledger, objects, policy, app))
+    _work(app, HOUSEKEEPING, 1, beat=True, schedule_filename=str(settings.state / "beat"))
+
+
+def _work(app: Celery, queue: str, slots: int, **options: object) -> None:
+    # Celery takes us for the machine's root; we are root of a user namespace, and messages are JSON, never pickles.
+    warnings.simplefilter("ignore", SecurityWarning)
+    setup_logging.connect(_logging_is_set_up)
+    app.Worker(
+        pool="threads", concurrency=slots, queues=[queue], hostname=f"{queue}@{socket.gethostname()}",
+        without_gossip=True, without_mingle=True, loglevel="WARNING", quiet=True, **options,
+    ).start()  # fmt: skip
+
+
+def _logging_is_set_up(**_: object) -> None:
+    """Celery sets up logging by itself unless somebody listens to this signal."""
+
+
+def clear_leftovers(cage: Cage, folder: Path, sandboxes: Sandboxes) -> None:
+    """Kill and remove what jobs of a former worker left: processes, groups, folders. (Its mounts went with it.)"""
+    for cell in cage.leftovers():
+        log.warning("clearing what is left of %s", cell.folders[0].name)
+        cell.kill()
+        cell.remove()
+    sandboxes.discard_all()
+    slots = folder / "slots"
+    shutil.rmtree(slots, ignore_errors=True)
+    slots.mkdir(parents=True, exist_ok=True)
+
+
+def refuse_unless_proven(proofs: list[Proof]) -> None:
+    """Raise Misconfigured when a cap did not hold."""
+    for proof in proofs:
+        log.info("cap on %s %s: %s", proof.cap, "holds" if proof.holds else "DOES NOT HOLD", proof.seen)
+    if broken := [proof for proof in proofs if not proof.holds]:
+        told = "; ".join(f"{proof.cap}: {proof.seen}" for proof in broken)
+        raise Misconfigured(f"this machine does not hold jobs within their limits, so none are run: {told}")
