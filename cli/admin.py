@@ -94,7 +94,7 @@ def images() -> None:
 def build(settings: Settings, names: tuple[str, ...]) -> None:
     """Build the images that changed since they were built: those named, or all."""
     as_service_user(own_command("images", "build", *names))
-    every = Images(settings.images, settings.register)
+    every = Images(settings.images, settings.image_register)
     with show.err.status("images") as line:
         told = line.update if show.err.is_terminal else show.err.print
         done = every.build(list(names) or example_names(settings.images), lambda text: told(Text(text[:160])))
@@ -109,7 +109,7 @@ def build(settings: Settings, names: tuple[str, ...]) -> None:
 def list_images(settings: Settings) -> None:
     """The images that are built, and whether they are up to date."""
     as_service_user(own_command("images", "list"))
-    every = Images(settings.images, settings.register)
+    every = Images(settings.images, settings.image_register)
     table = show.table("image", "state", "size", "digest", "built")
     for name in example_names(settings.images):
         image = every.built().get(name)

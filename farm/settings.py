@@ -24,7 +24,7 @@ class Settings(Model):
 
     state: Path
     images: Path
-    register: Path
+    image_register: Path
     policy: Path
     redis_url: str
     broker_url: str
@@ -63,7 +63,7 @@ class Settings(Model):
         state = Path(given.setdefault("state", str(home / ".local" / "state" / "scifarm")))
         own = {"own_redis": "redis_url" not in given, "own_s3": "s3_endpoint" not in given}
         given.setdefault("images", str(files("images")))
-        given.setdefault("register", str(home / ".local" / "share" / "scifarm" / "images.json"))
+        given.setdefault("image_register", str(home / ".local" / "share" / "scifarm" / "images.json"))
         given.setdefault("policy", str(state / "policy.yaml"))
         given.setdefault("redis_url", f"unix://{state}/redis.sock")
         given.setdefault("broker_url", broker_url(given["redis_url"]))

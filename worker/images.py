@@ -52,9 +52,15 @@ class Images:
         self.folder = folder
         self._path = register
         self._seen: tuple[int, dict[str, BuiltImage]] = (0, {})
+        self._tags: dict[str, str] = {}
 
     def tag(self, name: str) -> str:
-        """The tag that the image of this folder has when it is up to date."""
+        """The tag that the image of this folder has when it is up to date. (A process reads each folder once.)"""
+        if name not in self._tags:
+            self._tags[name] = self._current_tag(name)
+        return self._tags[name]
+
+    def _current_tag(self, name: str) -> str:
         content = folder_hash(self.folder / name)
         if name != BASE:
             content = f"{content[:8]}{folder_hash(self.folder / BASE)[:8]}"

@@ -45,7 +45,7 @@ def run_worker(settings: Settings) -> None:
     sandboxes = Sandboxes(folder)
     clear_leftovers(cage, folder, sandboxes)
     refuse_unless_proven(prove(cage))
-    images = Images(settings.images, settings.register)
+    images = Images(settings.images, settings.image_register)
     for image in images.built().values():
         if (settings.images / image.name / "runtime.yaml").exists():
             sandboxes.prepare(image)
