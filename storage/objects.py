@@ -20,8 +20,8 @@ if TYPE_CHECKING:
 
 MiB = 1024**2
 SMALL = 8 * MiB  # one request up to here, several parts above
-# Two parts of 8 MiB in flight bound the memory of an upload; more threads gain nothing on one disk.
 TRANSFER = TransferConfig(multipart_threshold=SMALL, multipart_chunksize=SMALL, max_concurrency=2)
+TRANSFER.max_in_memory_upload_chunks = 2  # read ahead of those being sent; boto's default of 10 would hold 80 MiB
 # A page opened from the store could run script in its origin: these come down as files, whatever asks for them.
 ACTIVE = ("text/html", "image/svg+xml", "application/xhtml+xml", "text/xml", "application/xml", "text/javascript")
 INLINE = ("image/", "text/", "application/pdf", "application/json")
