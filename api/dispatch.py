@@ -88,7 +88,8 @@ class Dispatch:
             if contents:
                 time.sleep(0.05)
         return tuple(
-            InputFile(name=name, bytes=len(data), sha256=hashlib.sha256(data).hexdigest()) for name, data in files.items()
+            InputFile(name=name, bytes=len(data), sha256=hashlib.sha256(data).hexdigest())
+            for name, data in files.items()
         )
 
     def find(self, tenant: str, job_id: str) -> JobRecord:
@@ -191,5 +192,3 @@ async def _until_final(events: AsyncIterator[dict[str, str]], tell: Tell) -> Non
         if "status" in event and Status(event["status"]).final:
             return
         await tell(event)
-
-

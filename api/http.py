@@ -71,7 +71,8 @@ class Guard:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Serve one connection."""
         if scope["type"] != "http":
-            return await self._app(scope, receive, send)
+            await self._app(scope, receive, send)
+            return
 
         async def safely(message: Any) -> None:
             if message["type"] == "http.response.start":
@@ -83,7 +84,8 @@ class Guard:
         if not scope["path"].startswith(OPEN):
             tenant = LOCAL if self._open else self._policy.tenant_of(_bearer(scope))
             if tenant is None:
-                return await _unauthorized(scope, receive, safely)
+                await _unauthorized(scope, receive, safely)
+                return
             scope.setdefault("state", {})["tenant"] = tenant
         await self._app(scope, receive, safely)
 

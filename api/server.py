@@ -173,7 +173,9 @@ class Tools:
         record = await asyncio.to_thread(self._dispatch.accept, tenant, request)
         return await self._answer(ctx, tenant, record.job_id, seconds)
 
-    async def get_job(self, ctx: Context[Any, Any], job_id: JobId, wait: Wait = 0) -> Annotated[CallToolResult, JobResult]:
+    async def get_job(
+        self, ctx: Context[Any, Any], job_id: JobId, wait: Wait = 0
+    ) -> Annotated[CallToolResult, JobResult]:
         """The status and, once it has ended, the result of a job, with fresh links."""
         return await self._answer(ctx, self._tenant_of(ctx), job_id, _checked_wait(wait))
 

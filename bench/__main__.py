@@ -56,19 +56,20 @@ def podman_run(image: str, runtime: Runtime, case: Case) -> None:
     with tempfile.TemporaryDirectory() as folder:
         for name, content in case.files.items():
             (Path(folder) / name).write_bytes(content)
-        subprocess.run(
-            ["podman", "run", "--rm", "-i", "--pull=never", "--network=none", "--cgroups=disabled", f"-v={folder}:/sandbox/output",
-             "-w=/sandbox/output", *(f"-e={key}={value}" for key, value in runtime.env.items() if "{" not in value),
-             image, runtime.command[0], "-"] if runtime.name != "bash" else
-            ["podman", "run", "--rm", "-i", "--pull=never", "--network=none", "--cgroups=disabled", image, "bash"],
-            input=case.script.encode(), check=True, capture_output=True,
-        )  # fmt: skip
+        variables = [f"--env={key}={value}" for key, value in runtime.env.items() if "{" not in value]
+        flags = ["--rm", "-i", "--pull=never", "--network=none", "--cgroups=disabled", *variables]
+        place = [f"--volume={folder}:/sandbox/output", "--workdir=/sandbox/output"]
+        interpreter = {"bash": "bash", "python": "python3"}[case.runtime]
+        command = ["podman", "run", *flags, *place, image, interpreter, "-s" if case.runtime == "bash" else "-"]
+        subprocess.run(command, input=case.script.encode(), check=True, capture_output=True)
 
 
 async def run_script(client: Client, runtime: str, script: str, files: dict[str, bytes]) -> dict[str, Any]:
     """The same through the farm."""
     encoded = {name: base64.b64encode(content).decode("ascii") for name, content in files.items()}
-    answer = await client.call_tool("run_script", {"runtime": runtime, "script": script, "input_files": encoded, "memory": "3GiB"})
+    answer = await client.call_tool(
+        "run_script", {"runtime": runtime, "script": script, "input_files": encoded, "memory": "3GiB"}
+    )
     result = dict(answer.structured_content or {})
     if result.get("status") != "succeeded":
         raise SystemExit(f"{script[:40]!r} did not succeed: {answer.content}")
@@ -135,7 +136,9 @@ def worker_of(state: Path) -> int:
     for folder in Path("/proc").glob("[0-9]*"):
         try:
             words = (folder / "cmdline").read_bytes().split(b"\0")
-            if b"worker" in words and f"SCIFARM_STATE={state}".encode() in (folder / "environ").read_bytes().split(b"\0"):
+            if b"worker" in words and f"SCIFARM_STATE={state}".encode() in (folder / "environ").read_bytes().split(
+                b"\0"
+            ):
                 return int(folder.name)
         except OSError:
             continue

@@ -9,7 +9,7 @@ import click
 from rich.text import Text
 
 from cli import show
-from cli.host import as_service_user, into_user_namespace, own_command
+from cli.host import as_service_user, into_user_namespace, own_command, return_freed_memory
 from farm.policy import Policy, token_digest
 from farm.settings import Settings
 from worker.images import Images, example_names
@@ -38,6 +38,7 @@ def worker(settings: Settings) -> None:
     """One worker, in the foreground."""
     as_service_user(own_command("worker"))
     into_user_namespace(own_command("worker"))
+    return_freed_memory()
     from worker.main import run_worker  # noqa: PLC0415 (Celery is slow to import)
 
     run_worker(settings)
@@ -48,6 +49,7 @@ def worker(settings: Settings) -> None:
 def housekeeping(settings: Settings) -> None:
     """Celery beat and the sweeper, in the foreground."""
     as_service_user(own_command("housekeeping"))
+    return_freed_memory()
     from worker.main import run_housekeeping  # noqa: PLC0415
 
     run_housekeeping(settings)
@@ -58,6 +60,7 @@ def housekeeping(settings: Settings) -> None:
 def api(settings: Settings) -> None:
     """The HTTP front end, in the foreground."""
     as_service_user(own_command("api"))
+    return_freed_memory()
     from api.main import run_http  # noqa: PLC0415
 
     run_http(settings)

@@ -40,11 +40,11 @@ class FarmClient:
         self._url = settings.mcp_url
         self._headers = {"authorization": f"Bearer {settings.token}"} if settings.token else {}
 
-    def job(self, tool: str, progress: Progress | None = None, **arguments: Any) -> JobResult:
+    def job(self, tool: str, hear: Progress | None = None, **arguments: Any) -> JobResult:
         """Call a tool that answers a job."""
-        return JobResult.model_validate(self.call(tool, progress, **arguments))
+        return JobResult.model_validate(self.call(tool, hear, **arguments))
 
-    def call(self, tool: str, progress: Progress | None = None, **arguments: Any) -> dict[str, Any]:
+    def call(self, tool: str, hear: Progress | None = None, **arguments: Any) -> dict[str, Any]:
         """Call a tool and return its structured answer.
 
         Raises:
@@ -52,13 +52,13 @@ class FarmClient:
             Refused: with the tool's own words.
         """
 
-        async def told(_progress: float, _total: float | None, message: str | None) -> None:
-            if progress and message:
-                progress(message)
+        async def told(progress: float, total: float | None, message: str | None) -> None:  # noqa: ARG001
+            if hear and message:
+                hear(message)
 
         async def ask(client: Client) -> dict[str, Any]:
             given = {key: value for key, value in arguments.items() if value is not None}
-            answer = await client.call_tool(tool, given, progress_callback=told if progress else None)
+            answer = await client.call_tool(tool, given, progress_callback=told if hear else None)
             if answer.is_error:
                 raise Refused("\n".join(part.text for part in answer.content if isinstance(part, TextContent)))
             return dict(answer.structured_content or {})
@@ -76,8 +76,8 @@ class FarmClient:
         except* (httpx2.HTTPError, MCPError, OSError) as group:
             first = _first(group)
             raise CannotReach(
-                f"no farm answers at {self._url} ({first or type(first).__name__}); start one with `scifarm up`, or set "
-                "SCIFARM_PUBLIC_URL and, where tokens are needed, SCIFARM_TOKEN"
+                f"no farm answers at {self._url} ({first or type(first).__name__}); start one with `scifarm up`, "
+                "or set SCIFARM_PUBLIC_URL and, where tokens are needed, SCIFARM_TOKEN"
             ) from None
         except* FarmError as group:
             raise _first(group) from None

@@ -93,8 +93,8 @@ def _user(_: Settings) -> Iterator[Finding]:
     yield Finding("user namespace", apart.returncode == 0, apart.stderr.strip() or "podman unshare works",
                   "`podman system migrate`; is user.max_user_namespaces above 0?")  # fmt: skip
     driver = _output("podman", "info", "--format={{.Store.GraphDriverName}}")
-    yield Finding("overlay driver", driver == "overlay", driver,
-                  'write driver = "overlay" below [storage] in ~/.config/containers/storage.conf, then `podman system reset`')  # fmt: skip
+    mend = 'write driver = "overlay" below [storage] in ~/.config/containers/storage.conf, then `podman system reset`'
+    yield Finding("overlay driver", driver == "overlay", driver, mend)
 
 
 def _caps(settings: Settings) -> Iterator[Finding]:
@@ -155,11 +155,12 @@ def _images(settings: Settings) -> Iterator[Finding]:
 
 
 def _disk(settings: Settings) -> Iterator[Finding]:
-    for what, folder in (("state", settings.state), ("podman's store", Path(_output("podman", "info", "--format={{.Store.GraphRoot}}")))):
+    store = Path(_output("podman", "info", "--format={{.Store.GraphRoot}}"))
+    mend = f"make room: at least {ROOM / GiB:.0f} GiB; `podman image prune` removes unused images"
+    for what, folder in (("state", settings.state), ("podman's store", store)):
         there = next(path for path in (folder, *folder.parents) if path.exists())
         free = shutil.disk_usage(there).free
-        yield Finding(f"room for {what}", free > ROOM, f"{free / GiB:.0f} GiB free at {there}",
-                      f"make room: at least {ROOM / GiB:.0f} GiB; `podman image prune` removes unused images")  # fmt: skip
+        yield Finding(f"room for {what}", free > ROOM, f"{free / GiB:.0f} GiB free at {there}", mend)
 
 
 def _output(*command: str) -> str:

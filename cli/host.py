@@ -3,6 +3,7 @@
 As root the farm runs as the service user, with control groups delegated to it; as anybody else it runs as that user.
 """
 
+import ctypes
 import os
 import pwd
 import shutil
@@ -15,11 +16,12 @@ from farm.errors import Misconfigured
 from worker.cage import ROOT, V1_CONTROLLERS
 from worker.sandbox import in_user_namespace
 
+_M_MMAP_THRESHOLD = -3  # malloc.h
 SERVICE_USER = "scifarm"
 SYSTEMD = Path("/run/systemd/system")
 _SCOPE = "SCIFARM_IN_SCOPE"
 _KEPT = ("TERM", "LANG", "COLUMNS", "NO_COLOR", "CI", "SSL_CERT_FILE", "HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY")
-# A mount namespace of our own, in which cgroup v1 is not mixed with v2 (crun refuses the mixture); the host sees none of it.
+# A mount namespace of our own, in which cgroup v1 is not mixed with v2: crun refuses the mixture.
 _PLACE = 'if mountpoint -q "$0"; then umount "$0"; fi; mount --make-rshared / && exec "$@"'
 
 
@@ -76,8 +78,16 @@ def into_user_namespace(command: Sequence[str]) -> None:
     made = subprocess.run(["podman", "unshare", "true"], capture_output=True, text=True, encoding="utf-8", check=False)
     pause = Path(os.environ.get("XDG_RUNTIME_DIR", f"/run/user/{os.getuid()}")) / "libpod/tmp/pause.pid"
     if made.returncode != 0 or not pause.exists():
-        raise Misconfigured(f"`podman unshare` does not work: {made.stderr.strip()}; `scifarm doctor` looks for the reason")
-    join = ["nsenter", f"--target={pause.read_text(encoding='ascii').strip()}", "--user", "--mount", "--preserve-credentials"]
+        raise Misconfigured(
+            f"`podman unshare` does not work: {made.stderr.strip()}; `scifarm doctor` looks for the reason"
+        )
+    join = [
+        "nsenter",
+        f"--target={pause.read_text(encoding='ascii').strip()}",
+        "--user",
+        "--mount",
+        "--preserve-credentials",
+    ]
     apart = ["unshare", "--mount", "--propagation=private"]
     environment = os.environ | {
         "_CONTAINERS_USERNS_CONFIGURED": "done",
@@ -85,6 +95,17 @@ def into_user_namespace(command: Sequence[str]) -> None:
         "_CONTAINERS_ROOTLESS_GID": str(os.getgid()),
     }
     os.execvpe(join[0], [*join, *apart, *command], environment)
+
+
+def return_freed_memory() -> None:
+    """Let every large block go back to the system when it is freed, for processes that live long and move big files.
+
+    By itself glibc raises the size from which it does so to what was freed last, and keeps what is below in each
+    thread's arena: mallopt(3), M_MMAP_THRESHOLD. Other C libraries do not have the call and need none.
+    """
+    mallopt = getattr(ctypes.CDLL(None), "mallopt", None)
+    if mallopt is not None:
+        mallopt(_M_MMAP_THRESHOLD, 128 * 1024)
 
 
 def own_command(*args: str) -> list[str]:

@@ -15,6 +15,7 @@ from cli import admin, show
 from cli.client import FarmClient, save
 from farm.errors import FarmError, InvalidRequest, Misconfigured
 from farm.job import JobResult, Status
+from farm.names import shown
 from farm.runtime import load_runtimes
 from farm.settings import Settings
 
@@ -37,13 +38,17 @@ def cli(context: click.Context) -> None:
 def _job_options(command: Callable[..., Any]) -> Callable[..., Any]:
     options = [
         click.argument("script", type=click.Path(exists=True, dir_okay=False, path_type=Path)),
-        click.option("--input", "inputs", multiple=True, metavar="FILE[=NAME]", help="A file for the script; repeatable."),
+        click.option(
+            "--input", "inputs", multiple=True, metavar="FILE[=NAME]", help="A file for the script; repeatable."
+        ),
         click.option("--runtime", help="The language, where the script's suffix does not tell."),
         click.option("--timeout", type=float, metavar="SECONDS"),
         click.option("--memory", metavar="SIZE", help="Such as 2GiB."),
         click.option("--cpus", type=float),
         click.option("--arg", "args", multiple=True, help="An argument for the script; repeatable."),
-        click.option("--stdin", type=click.File("r", encoding="utf-8"), help="A file for its standard input; - for ours."),
+        click.option(
+            "--stdin", type=click.File("r", encoding="utf-8"), help="A file for its standard input; - for ours."
+        ),
         click.option("--label", help="A name for people."),
     ]
     for option in reversed(options):
@@ -52,7 +57,9 @@ def _job_options(command: Callable[..., Any]) -> Callable[..., Any]:
 
 
 _json = click.option("--json", "as_json", is_flag=True, help="Print the whole result as JSON.")
-_out = click.option("--out", type=click.Path(file_okay=False, path_type=Path), help="Download the outputs to this folder.")
+_out = click.option(
+    "--out", type=click.Path(file_okay=False, path_type=Path), help="Download the outputs to this folder."
+)
 
 
 @cli.command()
@@ -60,7 +67,7 @@ _out = click.option("--out", type=click.Path(file_okay=False, path_type=Path), h
 @_out
 @_json
 @click.pass_obj
-def run(settings: Settings, out: Path | None, as_json: bool, **job: Any) -> None:
+def run(settings: Settings, /, out: Path | None, as_json: bool, **job: Any) -> None:
     """Run SCRIPT and wait for its result. The exit code is the script's own."""
     client = FarmClient(settings)
     with show.progress(job["script"].name) as tell:
@@ -72,7 +79,7 @@ def run(settings: Settings, out: Path | None, as_json: bool, **job: Any) -> None
 @cli.command()
 @_job_options
 @click.pass_obj
-def submit(settings: Settings, **job: Any) -> None:
+def submit(settings: Settings, /, **job: Any) -> None:
     """Queue SCRIPT and print the job's id."""
     print(FarmClient(settings).job("run_script", wait=0, **_request(settings, **job)).job_id)
 
@@ -117,11 +124,12 @@ def jobs(settings: Settings, status: str | None, limit: int, as_json: bool) -> N
     """Your newest jobs."""
     answer = FarmClient(settings).call("list_jobs", status=status, limit=limit)
     if as_json:
-        return _dump(answer)
+        _dump(answer)
+        return
     table = show.table("job", "status", "runtime", "accepted", "label")
     for job in answer["jobs"]:
         row = (job["job_id"], show.status_text(Status(job["status"])), job["runtime"], admin.clock(job["created"]))
-        table.add_row(*row, Text(show.shown(job["label"])))
+        table.add_row(*row, Text(shown(job["label"])))
     show.out.print(table)
 
 
@@ -132,14 +140,17 @@ def runtimes(settings: Settings, as_json: bool) -> None:
     """What the farm can run."""
     answer = FarmClient(settings).call("list_runtimes")
     if as_json:
-        return _dump(answer)
+        _dump(answer)
+        return
     table = show.table("runtime", "version", "what it has")
     for runtime in answer["runtimes"]:
         table.add_row(runtime["name"], runtime["version"], runtime["description"])
     show.out.print(table)
 
 
-def _request(settings: Settings, script: Path, runtime: str | None, inputs: tuple[str, ...], **rest: Any) -> dict[str, Any]:
+def _request(
+    settings: Settings, script: Path, runtime: str | None, inputs: tuple[str, ...], **rest: Any
+) -> dict[str, Any]:
     text = script.read_bytes().decode("utf-8-sig", "replace")
     stdin = rest.pop("stdin")
     return {
@@ -179,7 +190,7 @@ def _present(result: JobResult, out: Path | None, as_json: bool) -> None:
     if out is not None:
         for output in result.outputs:
             path = save(output, out)
-            show.err.print(Text(f"saved {show.shown(str(path))}, SHA-256 as stated"))
+            show.err.print(Text(f"saved {shown(str(path))}, SHA-256 as stated"))
     sys.exit(EXIT.get(result.status, result.exit_code or 1))
 
 

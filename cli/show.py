@@ -64,7 +64,7 @@ def table(*columns: str) -> Table:
 def progress(what: str) -> Iterator[Any]:
     """A line that tells how a job stands, where there is a terminal to tell it."""
     if not err.is_terminal:
-        yield lambda text: None
+        yield lambda _: None
         return
     with err.status(Text(what)) as line:
         yield lambda text: line.update(Text(f"{what}: {shown(text)}"))

@@ -52,7 +52,10 @@ def run_farm(settings: Settings) -> None:
         )
         for priority, (name, (command, environment)) in zip(range(len(children), 0, -1), children.items(), strict=True)
     ]
-    control = {"endpoint": f"ipc://{settings.state}/control.sock", "pubsub_endpoint": f"ipc://{settings.state}/events.sock"}
+    control = {
+        "endpoint": f"ipc://{settings.state}/control.sock",
+        "pubsub_endpoint": f"ipc://{settings.state}/events.sock",
+    }
     show.err.print(f"the farm starts; MCP will be at {settings.mcp_url}, Ctrl-C stops it", style="bold")
     arbiter = Arbiter(watchers, **control, check_delay=1.0)
     try:
@@ -99,7 +102,7 @@ def _s3(settings: Settings) -> tuple[list[str], dict[str, str]]:
     if not settings.credentials_file.exists():
         keys = {"access_key": secrets.token_hex(10), "secret_key": secrets.token_urlsafe(32)}
         draft = os.open(settings.credentials_file, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-        with open(draft, "w", encoding="utf-8") as file:
+        with os.fdopen(draft, "w", encoding="utf-8") as file:
             json.dump(keys, file)
     objects = settings.state / "objects"
     objects.mkdir(exist_ok=True, mode=0o700)

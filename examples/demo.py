@@ -35,7 +35,7 @@ async def run_job(url: str) -> dict[str, Any]:
         "label": "demo",
     }
 
-    async def told(_step: float, _total: float | None, message: str | None) -> None:
+    async def told(progress: float, total: float | None, message: str | None) -> None:  # noqa: ARG001
         print(f"  {message}")
 
     async with Client(url) as client:

@@ -25,7 +25,9 @@ def decode_base64(name: str, text: str) -> bytes:
     body = body.replace("-", "+").replace("_", "/").rstrip("=")
     if not _ALPHABET.fullmatch(body):
         bad = next((c for c in body if c != "=" and not _ALPHABET.fullmatch(c)), "=")
-        raise InvalidRequest(f"input file {name!r}: {bad!r} cannot stand there in base64; encode the file's bytes as base64")
+        raise InvalidRequest(
+            f"input file {name!r}: {bad!r} cannot stand there in base64; encode the file's bytes as base64"
+        )
     try:
         return base64.b64decode(body + "=" * (-len(body) % 4), validate=True)
     except binascii.Error as error:
@@ -50,7 +52,9 @@ def check_name(name: str) -> str:
         else None
     )  # fmt: skip
     if wrong:
-        raise InvalidRequest(f"input file name {name!r} {wrong}; use a relative path such as 'data.csv' or 'data/a.csv'")
+        raise InvalidRequest(
+            f"input file name {name!r} {wrong}; use a relative path such as 'data.csv' or 'data/a.csv'"
+        )
     return name
 
 
@@ -61,14 +65,14 @@ def check_names(names: Iterable[str], script: str) -> None:
         InvalidRequest: as `check_name`, or two names collide (`d` and `d/f`).
     """
     seen = {script: "the script itself"}
-    folders = {parent: "the script itself" for parent in _parents(script)}
+    folders = dict.fromkeys(_parents(script), "the script itself")
     for name in names:
         check_name(name)
         other = seen.get(name) or folders.get(name) or next((seen[p] for p in _parents(name) if p in seen), None)
         if other:
             raise InvalidRequest(f"input file {name!r} collides with {other}: both need the same path")
         seen[name] = f"input file {name!r}"
-        folders |= {parent: f"input file {name!r}" for parent in _parents(name)}
+        folders |= dict.fromkeys(_parents(name), f"input file {name!r}")
 
 
 def _parents(name: str) -> list[str]:

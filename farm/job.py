@@ -181,7 +181,7 @@ class JobRecord(Model):
 
     @property
     def output_prefix(self) -> str:
-        """What the keys of this claim's outputs begin with: a claim that was lost never writes where a later one does."""
+        """What the keys of this claim's outputs begin with; a lost claim never writes where a later one does."""
         return f"{self.prefix}/{self.fence}/"
 
     def output_key(self, artifact: Artifact) -> str:

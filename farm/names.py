@@ -1,4 +1,4 @@
-"""File names are bytes on disk and text in an answer: a reversible way from one to the other, and a safe way to show."""
+"""File names are bytes on disk and text in an answer: a reversible way between the two, and a safe way to show."""
 
 import re
 

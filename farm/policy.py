@@ -27,8 +27,10 @@ class InputRules(Model):
 
 
 class OutputRules(Model):
-    """Caps on what is collected from one job: files, bytes a file and in all, folders deep, seconds of looking, bytes
-    of each log that are kept."""
+    """Caps on what is collected from one job.
+
+    Files, bytes a file and in all, folders below each other, seconds of looking, and bytes of each log that are kept.
+    """
 
     count: int = Field(default=1000, gt=0)
     file_bytes: ByteSize = ByteSize(2 * 1024**3)
@@ -100,9 +102,9 @@ class Policy(Model):
             name = str(first["loc"][0])
             reason = "write a size as 512MiB or 2GiB" if "byte" in first["type"] else first["msg"].lower()
             raise InvalidRequest(f"{name}={first['input']!r}: {reason}; up to {self._shown(name)} is allowed") from None
-        for name in given:
+        for name, value in given.items():
             if getattr(limits, name) > getattr(self.ceilings, name):
-                raise InvalidRequest(f"{name}={given[name]!r} is above this farm's ceiling of {self._shown(name)}")
+                raise InvalidRequest(f"{name}={value!r} is above this farm's ceiling of {self._shown(name)}")
         return limits
 
     def _shown(self, name: str) -> str:

@@ -36,7 +36,11 @@ def celery_app(broker_url: str, longest_job: float) -> Celery:
         broker_connection_retry_on_startup=True,
         broker_transport_options={"visibility_timeout": int(2 * longest_job + 3600), "socket_timeout": 10},
         beat_schedule={
-            "sweep": {"task": SWEEP, "schedule": SWEEP_EVERY, "options": {"expires": SWEEP_EVERY, "queue": HOUSEKEEPING}}
+            "sweep": {
+                "task": SWEEP,
+                "schedule": SWEEP_EVERY,
+                "options": {"expires": SWEEP_EVERY, "queue": HOUSEKEEPING},
+            }
         },
         timezone="UTC",
     )

@@ -16,6 +16,7 @@ from storage import transitions
 KEYS = "scifarm:"
 TOMBSTONE = 30 * 24 * 3600  # seconds for which an expired job is answered as expired, not as unknown
 IDENTITY = {"job_id", "tenant", "spec", "prefix", "link"}
+CHANGING = ("status", "created", "started", "expires", "attempt", "fence")
 
 
 class Claim(NamedTuple):
@@ -82,7 +83,7 @@ class Ledger:
         return bool(self._run(transitions.MARK, job_id, fence, status))
 
     def finish(self, job_id: str, fence: int, result: JobResult, ttl: float) -> bool:
-        """Write the final result, to be kept for `ttl` seconds; False when the claim is gone and nothing was written."""
+        """Write the final result, to be kept for `ttl` seconds; False, and nothing written, when the claim is gone."""
         return bool(self._run(transitions.FINISH, job_id, fence, result.status, result.model_dump_json(), ttl))
 
     def say(self, job_id: str, **event: str) -> None:
@@ -175,8 +176,10 @@ class Ledger:
         """Ended jobs whose results have had their time."""
         return cast("list[str]", self._run(transitions.DUE, "expiry", limit))
 
-    def reclaim(self, record: JobRecord, attempts: int, lost: JobResult, cancelled: JobResult, ttl: float) -> str | None:
-        """Queue a job again whose worker is gone, or end it; returns its new status, None when it is alive after all."""
+    def reclaim(
+        self, record: JobRecord, attempts: int, lost: JobResult, cancelled: JobResult, ttl: float
+    ) -> str | None:
+        """Queue a job again whose worker is gone, or end it; returns its new status, None when it lives after all."""
         results = (lost.model_dump_json(), cancelled.model_dump_json())
         return cast("str | None", self._run(transitions.RECLAIM, record.job_id, record.fence, attempts, *results, ttl))
 
@@ -220,12 +223,6 @@ def _record(job_id: str, fields: Mapping[str, str]) -> JobRecord:
         raise UnknownJob(job_id)
     if "core" not in fields:
         raise Expired(f"the results of job {job_id} have expired and were removed; run it again to get them back")
-    times = {name: float(fields[name]) for name in ("created", "started", "expires") if name in fields}
-    return JobRecord(
-        **json.loads(fields["core"]),
-        **times,
-        status=Status(fields["status"]),
-        attempt=int(fields["attempt"]),
-        fence=int(fields["fence"]),
-        result=JobResult.model_validate_json(fields["result"]) if "result" in fields else None,
-    )
+    changing = {name: fields[name] for name in CHANGING if name in fields}
+    result = json.loads(fields["result"]) if "result" in fields else None
+    return JobRecord.model_validate(json.loads(fields["core"]) | changing | {"result": result})

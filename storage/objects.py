@@ -1,10 +1,11 @@
 """Inputs and outputs in an S3-compatible store. What is true of them stands in the ledger and in their keys, never in
-object metadata, which some servers drop."""
+object metadata, which some servers drop.
+"""
 
 import hashlib
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any, BinaryIO
+from typing import IO, TYPE_CHECKING, Any, cast
 from urllib.parse import quote
 
 import boto3
@@ -12,16 +13,16 @@ from boto3.s3.transfer import TransferConfig
 from botocore.config import Config
 from botocore.exceptions import BotoCoreError, ClientError
 
-from farm.errors import FarmError, TryAgain
+from farm.errors import FarmError, Misconfigured, TryAgain
 from farm.settings import Settings
 
 if TYPE_CHECKING:
     from mypy_boto3_s3 import S3Client
 
 MiB = 1024**2
-SMALL = 8 * MiB  # one request up to here, several parts above
+SMALL = 5 * MiB  # one request up to here, several parts above; the smallest part that S3 takes
 TRANSFER = TransferConfig(multipart_threshold=SMALL, multipart_chunksize=SMALL, max_concurrency=2)
-TRANSFER.max_in_memory_upload_chunks = 2  # read ahead of those being sent; boto's default of 10 would hold 80 MiB
+TRANSFER.max_in_memory_upload_chunks = 1  # read ahead of those being sent; boto would hold ten
 # A page opened from the store could run script in its origin: these come down as files, whatever asks for them.
 ACTIVE = ("text/html", "image/svg+xml", "application/xhtml+xml", "text/xml", "application/xml", "text/javascript")
 INLINE = ("image/", "text/", "application/pdf", "application/json")
@@ -51,6 +52,8 @@ class ObjectStore:
             try:
                 self._client.head_bucket(Bucket=self.bucket)
             except ClientError as error:
+                if _status(error) in (401, 403):
+                    raise Misconfigured(f"the object store refuses the keys it was given ({error})") from None
                 if _status(error) != 404:
                     raise
                 self._client.create_bucket(Bucket=self.bucket)
@@ -60,7 +63,7 @@ class ObjectStore:
         with self._reachable():
             self._client.put_object(Bucket=self.bucket, Key=key, Body=data)
 
-    def upload(self, key: str, source: BinaryIO, size: int, sha256: str) -> None:
+    def upload(self, key: str, source: IO[bytes], size: int, sha256: str) -> None:
         """Stream `size` bytes from `source` to `key`, hashing what is sent.
 
         Raises:
@@ -71,7 +74,7 @@ class ObjectStore:
             if size <= SMALL:
                 self._client.put_object(Bucket=self.bucket, Key=key, Body=reader.read())
             else:
-                self._client.upload_fileobj(reader, self.bucket, key, Config=TRANSFER)
+                self._client.upload_fileobj(cast("IO[bytes]", reader), self.bucket, key, Config=TRANSFER)
         if (reader.digest, reader.size) != (sha256, size):
             self.delete([key])
             raise HashMismatch(f"{key}: {reader.size} bytes with SHA-256 {reader.digest} were sent")
@@ -143,7 +146,7 @@ def input_key(sha256: str) -> str:
 class _Hashing:
     """A reader that hashes what passes through it."""
 
-    def __init__(self, source: BinaryIO) -> None:
+    def __init__(self, source: IO[bytes]) -> None:
         self._source = source
         self._hash = hashlib.sha256()
         self.size = 0

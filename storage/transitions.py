@@ -178,7 +178,7 @@ redis.call('EXPIRE', P .. 'link:' .. core.link, ARGV[2])
 """
 )
 
-# ttl, sha256 of each -> 1 where the object is stored and stays for at least ttl, 0 where it must be put, -1 where it is dying
+# ttl, sha256 of each -> 1 where the object is stored and stays for ttl, 0 where it must be put, -1 where it is dying
 HOLD = (
     _CLOCK
     + """

@@ -119,7 +119,7 @@ class Farm:
     def children(self) -> dict[str, int]:
         """The process ids of the farm's parts, by name."""
         assert self.process is not None
-        found = {}
+        found: dict[str, int] = {}
         for pid in children_of(self.process.pid):
             words = Path(f"/proc/{pid}/cmdline").read_bytes().decode(errors="replace").split("\0")
             name = next((n for n in ("housekeeping", "worker", "api") if n in words), None)
@@ -149,7 +149,7 @@ class FarmClient:
         """Call a tool; what it tells while it works lies in `progress`."""
         self.progress = []
 
-        async def told(_step: float, _total: float | None, message: str | None) -> None:
+        async def told(progress: float, total: float | None, message: str | None) -> None:
             self.progress.append(message or "")
 
         async def ask() -> CallToolResult:

@@ -2,7 +2,7 @@
 
 A worker owns one delegated parent group and makes a child in it for each job. Whoever starts the job's first process
 enters the child first, so that nothing of the job ever runs outside. One interface serves cgroup v1 (a folder in each
-controller's hierarchy) and v2 (one folder). Sources: the kernel's Documentation/admin-guide/cgroup-v1/ and cgroup-v2.rst.
+controller's hierarchy) and v2 (one folder). Source: the kernel's Documentation/admin-guide, cgroup-v1/ and cgroup-v2.
 """
 
 import os
@@ -163,7 +163,7 @@ class Cage:
 
     @classmethod
     def find(cls, group: str, owner: str) -> "Cage":
-        """A group `owner` of this worker's own, below the delegated `group` on cgroup v1, or beside this process's on v2.
+        """A group `owner` of this worker's own: below the delegated `group` on cgroup v1, beside this process's on v2.
 
         Raises:
             Misconfigured: nothing was delegated; the message says how that is done.

@@ -64,7 +64,10 @@ def _cpu(cage: Cage) -> Proof:
 
 
 def _kill(cage: Cage) -> Proof:
-    with _Canary(cage, "kill", "import os, time\nos.setsid()\nif os.fork(): os._exit(0)\ntime.sleep(60)") as (cell, process):
+    with _Canary(cage, "kill", "import os, time\nos.setsid()\nif os.fork(): os._exit(0)\ntime.sleep(60)") as (
+        cell,
+        process,
+    ):
         process.wait(timeout=20)
         cell.kill()
         left = len(cell.processes())

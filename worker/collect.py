@@ -1,5 +1,6 @@
 """From a hostile folder to a list of files: by descriptor, never through a link, within caps, nothing left out in
-silence. It runs when every process of the job is dead and the file system is read-only."""
+silence. It runs when every process of the job is dead and the file system is read-only.
+"""
 
 import fnmatch
 import hashlib
@@ -10,7 +11,8 @@ import threading
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from typing import BinaryIO, NamedTuple
+from io import FileIO
+from typing import NamedTuple
 
 import magic
 
@@ -81,7 +83,7 @@ def collect(
 
 
 @contextmanager
-def open_beneath(root: int, path: bytes) -> Iterator[BinaryIO]:
+def open_beneath(root: int, path: bytes) -> Iterator[FileIO]:
     """Open a regular file below `root`, one component at a time and through no link.
 
     Raises:
@@ -97,7 +99,7 @@ def open_beneath(root: int, path: bytes) -> Iterator[BinaryIO]:
         file = os.open(last, _OPEN, dir_fd=at)
     finally:
         os.close(at)
-    with open(file, "rb", buffering=0) as stream:
+    with FileIO(file) as stream:
         if not stat.S_ISREG(os.fstat(file).st_mode):
             raise OSError(f"{names.shown(names.to_text(path))} is no regular file")
         yield stream
@@ -126,7 +128,9 @@ def _files(
                     yield path, info
                 elif not stat.S_ISDIR(info.st_mode):
                     if not _is_whiteout(info):
-                        rejects.add(path, f"{_KINDS.get(stat.S_IFMT(info.st_mode), 'special file')}, not a regular file")
+                        rejects.add(
+                            path, f"{_KINDS.get(stat.S_IFMT(info.st_mode), 'special file')}, not a regular file"
+                        )
                 elif len(parts) + 1 > rules.depth:
                     rejects.add(path, f"too deep: {rules.depth} folders below each other are allowed")
                 else:
@@ -160,13 +164,14 @@ def _unchanged(artifact: Artifact, staged: InputFile | None) -> bool:
 def _describe(root: int, path: bytes, name: str, rejects: "_Rejects") -> Artifact | None:
     """Read a file once: its size as read, its hash, its type, and its text where it is a small text."""
     digest, size, head = hashlib.sha256(), 0, b""
+    block = memoryview(bytearray(BLOCK))
     try:
         with open_beneath(root, path) as file:
-            while block := file.read(BLOCK):
+            while count := file.readinto(block):
                 if not size:
-                    head = block[:HEAD_BYTES]
-                digest.update(block)
-                size += len(block)
+                    head = bytes(block[: min(count, HEAD_BYTES)])
+                digest.update(block[:count])
+                size += count
     except OSError as error:
         rejects.add(path, f"cannot be read: {error.strerror or error}")
         return None

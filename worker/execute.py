@@ -4,12 +4,14 @@ import hashlib
 import logging
 import os
 import shutil
-from contextlib import ExitStack
+from collections.abc import Callable
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
-from farm.errors import FarmError
-from farm.job import Image, InputFile, JobResult, Problem, Status
+from farm.errors import FarmError, TryAgain
+from farm.job import Image, InputFile, JobRecord, JobResult, Problem, Status
 from farm.policy import Policy
 from farm.runtime import Runtime
 from storage.ledger import Claim, Ledger
@@ -74,19 +76,20 @@ class Executor:
         inputs = {file.name: file for file in (*spec.inputs, _staged_script(runtime, script))}
         name = f"scifarm-{record.job_id}-{claim.fence}"
         with ExitStack() as stack:
-            workspace = Workspace(self.folder / "slots" / name, int(spec.limits.scratch), sum(f.bytes for f in inputs.values()))
+            workspace = Workspace(
+                self.folder / "slots" / name, int(spec.limits.scratch), sum(f.bytes for f in inputs.values())
+            )
             stack.enter_context(workspace)
             workspace.stage(runtime.script, lambda file: file.write(script))
             for file in spec.inputs:
-                patiently(lambda file=file: self._fetch(file, workspace), pulse)
+                patiently(partial(self._fetch, file, workspace), pulse)
             workspace.overlay()
 
             cell = self.cage.cell(name)
             stack.callback(cell.remove)
             stack.callback(self.sandboxes.discard, name)
             job = Job(name, spec, runtime, image, workspace, cell)
-            tell = lambda stream, text: self.ledger.say(record.job_id, stream=stream, text=text)  # noqa: E731
-            ran = run(self.sandboxes, job, pulse, self.folder, int(self.policy.outputs.log_bytes), tell)
+            ran = run(self.sandboxes, job, pulse, self.folder, int(self.policy.outputs.log_bytes), self._teller(record))
             stack.callback(ran.stdout.close)
             stack.callback(ran.stderr.close)
 
@@ -130,6 +133,13 @@ class Executor:
         with self.objects.open(input_key(file.sha256)) as body:
             workspace.stage(file.name, lambda target: shutil.copyfileobj(body, target))
 
+    def _teller(self, record: JobRecord) -> Callable[[str, str], None]:
+        def tell(stream: str, text: str) -> None:
+            with suppress(TryAgain):  # nobody is promised to hear it
+                self.ledger.say(record.job_id, stream=stream, text=text)
+
+        return tell
+
     def _stale(self, image: BuiltImage) -> list[str]:
         if image.tag == self.images.tag(image.name):
             return []
@@ -138,4 +148,3 @@ class Executor:
 
 def _staged_script(runtime: Runtime, script: bytes) -> InputFile:
     return InputFile(name=runtime.script, bytes=len(script), sha256=hashlib.sha256(script).hexdigest())
-

@@ -3,7 +3,6 @@
 The base comes from a registry where one answers, and otherwise from the distribution's own packages.
 """
 
-import json
 import subprocess
 import tempfile
 import time
@@ -130,7 +129,10 @@ class Images:
 def _bootstrap(tag: str, say: Say) -> None:
     short = f"{DISTRIBUTION}:{SUITE}-slim"
     say(f"base: asking the registry for {short}")
-    if subprocess.run(["podman", "pull", "--quiet", short], capture_output=True, timeout=600, check=False).returncode == 0:
+    if (
+        subprocess.run(["podman", "pull", "--quiet", short], capture_output=True, timeout=600, check=False).returncode
+        == 0
+    ):
         _run(["podman", "tag", short, tag], "base", say)
         return
     say(f"base: no registry answers; making {SUITE} from its packages (about 20 s)")

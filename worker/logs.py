@@ -5,6 +5,7 @@ import tempfile
 import threading
 import time
 from collections.abc import Callable
+from pathlib import Path
 from typing import IO
 
 CHARS = 8000  # of the head and of the tail, in an answer
@@ -21,11 +22,11 @@ class Log:
     the newest text now and then.
     """
 
-    def __init__(self, pipe: int, folder: os.PathLike[str], limit: int, tell: Callable[[str], None]) -> None:
+    def __init__(self, pipe: int, folder: Path, limit: int, tell: Callable[[str], None]) -> None:
         self._pipe = pipe
         self._limit = limit
         self._tell = tell
-        self.file: IO[bytes] = tempfile.SpooledTemporaryFile(_SPOOL_IN_MEMORY, dir=folder)  # noqa: SIM115 (closed below)
+        self.file: IO[bytes] = tempfile.SpooledTemporaryFile(_SPOOL_IN_MEMORY, dir=str(folder))  # noqa: SIM115 (closed below)
         self.size = 0
         self.kept = 0
         self._tail = bytearray()

@@ -114,5 +114,3 @@ def _sha256(file: IO[bytes]) -> str:
     while block := file.read(BLOCK):
         digest.update(block)
     return digest.hexdigest()
-
-

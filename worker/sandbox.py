@@ -55,7 +55,11 @@ class Sandboxes:
         self._etc = folder / "etc"
         self._crun.mkdir(parents=True, exist_ok=True)
         self._etc.mkdir(exist_ok=True)
-        for name, text in (("hosts", "127.0.0.1 localhost\n::1 localhost\n"), ("hostname", "sandbox\n"), ("resolv.conf", "")):
+        for name, text in (
+            ("hosts", "127.0.0.1 localhost\n::1 localhost\n"),
+            ("hostname", "sandbox\n"),
+            ("resolv.conf", ""),
+        ):
             (self._etc / name).write_text(text, encoding="ascii")
             (self._etc / name).chmod(0o444)
         self._templates: dict[str, _Template] = {}

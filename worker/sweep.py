@@ -1,6 +1,7 @@
 """The sweeper: makes good what messages, workers and time left behind. Safe to run twice, bounded in each pass."""
 
 import logging
+from contextlib import suppress
 from dataclasses import dataclass
 
 from celery import Celery
@@ -65,10 +66,8 @@ class Sweeper:
         """Remove the outputs and the content of jobs past their time."""
         expired = self.ledger.expired(BATCH)
         for job_id in expired:
-            try:
+            with suppress(UnknownJob, Expired):  # another sweeper was faster
                 self.objects.delete_below(f"{self.ledger.get(job_id).prefix}/")
-            except (UnknownJob, Expired):
-                pass  # another sweeper was faster
             self.ledger.forget(job_id)
         return len(expired)
 

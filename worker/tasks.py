@@ -10,7 +10,7 @@ from worker.sweep import Sweeper
 def serve_jobs(app: Celery, executor: Executor) -> None:
     """Let workers of this app run jobs."""
 
-    @app.task(name=RUN)
+    @app.task(name=RUN)  # type: ignore[untyped-decorator]  # Celery has no types
     def run(job_id: str) -> None:
         executor.execute(job_id)
 
@@ -18,6 +18,6 @@ def serve_jobs(app: Celery, executor: Executor) -> None:
 def serve_sweeps(app: Celery, sweeper: Sweeper) -> None:
     """Let workers of this app sweep."""
 
-    @app.task(name=SWEEP)
+    @app.task(name=SWEEP)  # type: ignore[untyped-decorator]
     def sweep() -> None:
         sweeper.sweep()

@@ -1,5 +1,6 @@
 """The sized scratch of one job: an overlay of the staged inputs and a tmpfs, so that the script finds its inputs where
-it stands, what it changes is exactly the upper layer, and the host's disk is never touched."""
+it stands, what it changes is exactly the upper layer, and the host's disk is never touched.
+"""
 
 import os
 from collections.abc import Callable

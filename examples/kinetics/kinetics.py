@@ -33,7 +33,9 @@ top.plot(s, v, ".", color="0.6", ms=5, label="replicates")
 top.errorbar(mean.index, mean["mean"], mean["std"], fmt="o", color="#d94801", ms=5, capsize=3, label="mean ± s.d.")
 top.axhline(best[0], color="0.4", ls=":", lw=1)
 top.axvline(best[1], color="0.4", ls=":", lw=1)
-top.annotate(rf"$V_\mathrm{{max}}$ = {best[0]:.1f} µM s$^{{-1}}$", (grid[0], best[0]), (0, -14), textcoords="offset points")
+top.annotate(
+    rf"$V_\mathrm{{max}}$ = {best[0]:.1f} µM s$^{{-1}}$", (grid[0], best[0]), (0, -14), textcoords="offset points"
+)
 top.annotate(rf"$K_\mathrm{{M}}$ = {best[1]:.2f} mM", (best[1], 0), (6, 4), textcoords="offset points")
 top.set(ylabel="initial rate (µM s$^{-1}$)", title="Michaelis–Menten kinetics", xscale="log", ylim=(0, best[0] * 1.15))
 top.legend(frameon=False, loc="center left")
