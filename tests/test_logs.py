@@ -2,8 +2,9 @@
 
 import os
 import tracemalloc
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from conftest import eventually
@@ -18,11 +19,12 @@ def unheard(_text: str) -> None:
     """For whom nobody waits."""
 
 
-class Printed:
+class Script:
     """A log and the end of its pipe that a script would hold."""
 
     def __init__(self, folder: Path, limit: int = MiB, tell: Callable[[str], None] = unheard) -> None:
         reader, self._writer = os.pipe2(os.O_CLOEXEC)
+        self._open = True
         self.log = Log(reader, folder, limit, tell)
 
     def say(self, data: bytes) -> None:
@@ -30,15 +32,41 @@ class Printed:
             data = data[os.write(self._writer, data) :]
 
     def end(self) -> Log:
-        os.close(self._writer)
+        if self._open:
+            self._open = False
+            os.close(self._writer)
         self.log.finish()
         return self.log
 
 
-def printed(folder: Path, data: bytes, limit: int = MiB) -> Log:
-    script = Printed(folder, limit)
-    script.say(data)
-    return script.end()
+Start = Callable[..., Script]
+Print = Callable[..., Log]
+
+
+@pytest.fixture
+def start(tmp_path: Path) -> Iterator[Start]:
+    """Starts scripts, as `Script` does; their logs are closed with the test."""
+    started: list[Script] = []
+
+    def one(**options: Any) -> Script:
+        started.append(Script(tmp_path, **options))
+        return started[-1]
+
+    yield one
+    for script in started:
+        script.end().close()
+
+
+@pytest.fixture
+def printed(start: Start) -> Print:
+    """The log of a script that printed this and ended."""
+
+    def whole_run(data: bytes, limit: int = MiB) -> Log:
+        script = start(limit=limit)
+        script.say(data)
+        return script.end()
+
+    return whole_run
 
 
 def whole(log: Log) -> bytes:
@@ -51,8 +79,8 @@ def whole(log: Log) -> bytes:
     ["", "hello\n", "no newline at the end", "x" * (2 * CHARS), "é" * (2 * CHARS), "🌍" * (2 * CHARS), "\0\x1b[31m\r\n"],
     ids=["nothing", "one line", "no newline", "as much as is shown", "of two bytes each", "of four bytes each", "control codes"],
 )
-def test_what_is_short_is_shown_whole(tmp_path: Path, text: str) -> None:
-    log = printed(tmp_path, text.encode())
+def test_what_is_short_is_shown_whole(printed: Print, text: str) -> None:
+    log = printed(text.encode())
     assert log.text == text
     assert not log.truncated
     assert log.size == log.kept == len(text.encode())
@@ -60,24 +88,24 @@ def test_what_is_short_is_shown_whole(tmp_path: Path, text: str) -> None:
 
 @pytest.mark.parametrize("char", ["x", "é", "図", "🌍"], ids=["one byte", "two bytes", "three bytes", "four bytes"])
 @pytest.mark.parametrize("more", [1, 12_345, 200_000], ids=["one more", "some more", "many more"])
-def test_what_is_long_is_shown_by_head_and_tail_with_the_number_of_bytes_between(tmp_path: Path, char: str, more: int) -> None:
-    log = printed(tmp_path, (char * (2 * CHARS + more)).encode(), 8 * MiB)
+def test_what_is_long_is_shown_by_head_and_tail_with_the_number_of_bytes_between(printed: Print, char: str, more: int) -> None:
+    log = printed((char * (2 * CHARS + more)).encode(), 8 * MiB)
     assert log.text == f"{char * CHARS}\n… {more * len(char.encode()):,} bytes left out …\n{char * CHARS}"
     assert log.truncated
 
 
-def test_head_and_tail_are_the_first_and_the_last_that_was_printed(tmp_path: Path) -> None:
+def test_head_and_tail_are_the_first_and_the_last_that_was_printed(printed: Print) -> None:
     lines = "".join(f"line {n}\n" for n in range(50_000))
-    log = printed(tmp_path, lines.encode())
+    log = printed(lines.encode())
     head, _, tail = log.text.split("\n…")[0], *log.text.split("…\n")
     assert lines.startswith(head)
     assert lines.endswith(tail)
     assert len(head) == len(tail) == CHARS
 
 
-def test_a_character_cut_by_the_bounds_spoils_neither_head_nor_tail(tmp_path: Path) -> None:
+def test_a_character_cut_by_the_bounds_spoils_neither_head_nor_tail(printed: Print) -> None:
     for shift in range(4):
-        log = printed(tmp_path, b"." * shift + "🌍".encode() * 40_000 + b"\n", 8 * MiB)
+        log = printed(b"." * shift + "🌍".encode() * 40_000 + b"\n", 8 * MiB)
         assert "\ufffd" not in log.text
 
 
@@ -90,31 +118,31 @@ def test_a_character_cut_by_the_bounds_spoils_neither_head_nor_tail(tmp_path: Pa
     ],
     ids=["Latin-1", "cut short", "half a surrogate pair"],
 )
-def test_bytes_that_are_no_text_are_replaced_where_shown_and_kept_in_the_file(tmp_path: Path, data: bytes, text: str) -> None:
-    log = printed(tmp_path, data)
+def test_bytes_that_are_no_text_are_replaced_where_shown_and_kept_in_the_file(printed: Print, data: bytes, text: str) -> None:
+    log = printed(data)
     assert log.text == text
     assert whole(log) == data
     log.text.encode()
 
 
-def test_the_number_left_out_counts_the_bytes_that_were_printed_not_those_that_stand_for_them(tmp_path: Path) -> None:
-    log = printed(tmp_path, b"\xff" * 20_000)
+def test_the_number_left_out_counts_the_bytes_that_were_printed_not_those_that_stand_for_them(printed: Print) -> None:
+    log = printed(b"\xff" * 20_000)
     assert log.text == "\ufffd" * CHARS + "\n… 4,000 bytes left out …\n" + "\ufffd" * CHARS
     assert log.truncated
 
 
-def test_what_is_longer_than_is_shown_is_kept_whole_in_a_file_that_has_no_name(tmp_path: Path) -> None:
+def test_what_is_longer_than_is_shown_is_kept_whole_in_a_file_that_has_no_name(printed: Print, tmp_path: Path) -> None:
     data = os.urandom(3 * MiB)
-    log = printed(tmp_path, data, 4 * MiB)
+    log = printed(data, 4 * MiB)
     assert whole(log) == data
     assert log.kept == log.size == len(data)
     assert list(tmp_path.iterdir()) == []
 
 
 @pytest.mark.parametrize("limit", [0, 1, 100, 20_000, 64_000, 100_000], ids=str)
-def test_beyond_the_limit_the_beginning_is_kept_and_the_tail_still_shown(tmp_path: Path, limit: int) -> None:
+def test_beyond_the_limit_the_beginning_is_kept_and_the_tail_still_shown(printed: Print, limit: int) -> None:
     data = b"".join(b"%07d\n" % n for n in range(30_000))
-    log = printed(tmp_path, data, limit)
+    log = printed(data, limit)
     assert (log.size, log.kept) == (len(data), limit)
     assert whole(log) == data[:limit]
     assert log.truncated
@@ -122,23 +150,23 @@ def test_beyond_the_limit_the_beginning_is_kept_and_the_tail_still_shown(tmp_pat
     assert log.text.endswith(data[-CHARS:].decode())
 
 
-def test_a_limit_below_what_is_shown_loses_nothing_in_silence(tmp_path: Path) -> None:
-    log = printed(tmp_path, b"a" * 1000 + b"b" * 5000, 1000)
+def test_a_limit_below_what_is_shown_loses_nothing_in_silence(printed: Print) -> None:
+    log = printed(b"a" * 1000 + b"b" * 5000, 1000)
     assert log.text.endswith("b" * 5000)
     assert log.truncated or "a" * 1000 + "b" * 5000 in log.text
 
 
-def test_exactly_the_limit_is_kept_whole(tmp_path: Path) -> None:
-    log = printed(tmp_path, b"x" * 1000, 1000)
+def test_exactly_the_limit_is_kept_whole(printed: Print) -> None:
+    log = printed(b"x" * 1000, 1000)
     assert log.text == "x" * 1000
     assert not log.truncated
 
 
-def test_memory_stays_flat_however_much_is_printed(tmp_path: Path) -> None:
+def test_memory_stays_flat_however_much_is_printed(start: Start) -> None:
     block = b"y\n" * MiB
     tracemalloc.start()
     try:
-        script = Printed(tmp_path, 16 * MiB)
+        script = start(limit=16 * MiB)
         for _ in range(100):
             script.say(block)
         log = script.end()
@@ -151,9 +179,9 @@ def test_memory_stays_flat_however_much_is_printed(tmp_path: Path) -> None:
     assert peak < 12 * MiB
 
 
-def test_whoever_listens_is_told_the_newest_text_while_the_script_runs(tmp_path: Path) -> None:
+def test_whoever_listens_is_told_the_newest_text_while_the_script_runs(start: Start) -> None:
     heard: list[str] = []
-    script = Printed(tmp_path, tell=heard.append)
+    script = start(tell=heard.append)
     script.say(b"old\n" * 2000)
 
     def tick() -> bool:
@@ -166,7 +194,7 @@ def test_whoever_listens_is_told_the_newest_text_while_the_script_runs(tmp_path:
     assert len(heard[0]) <= 2000
 
 
-def test_a_listener_that_cannot_be_reached_costs_the_script_nothing(tmp_path: Path) -> None:
+def test_a_listener_that_cannot_be_reached_costs_the_script_nothing(start: Start) -> None:
     told = 0
 
     def away(_text: str) -> None:
@@ -174,7 +202,7 @@ def test_a_listener_that_cannot_be_reached_costs_the_script_nothing(tmp_path: Pa
         told += 1
         raise TryAgain("the ledger (Redis) is away")
 
-    script = Printed(tmp_path, tell=away)
+    script = start(tell=away)
 
     def tick() -> bool:
         script.say(b"tick\n")
