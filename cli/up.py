@@ -12,6 +12,7 @@ from typing import Any
 
 from circus.arbiter import Arbiter
 from circus.watcher import Watcher
+from tornado import gen
 
 from cli import show
 from cli.admin import write_policy
@@ -57,7 +58,7 @@ def run_farm(settings: Settings) -> None:
         "pubsub_endpoint": f"ipc://{settings.state}/events.sock",
     }
     show.err.print(f"the farm starts; MCP will be at {settings.mcp_url}, Ctrl-C stops it", style="bold")
-    arbiter = Arbiter(watchers, **control, check_delay=1.0)
+    arbiter = _Farm(watchers, **control, check_delay=1.0)
     try:
         arbiter.start()
     finally:
@@ -132,6 +133,20 @@ def _refuse_taken(settings: Settings) -> None:
         path = settings.state / "redis.sock"
         if settings.own_redis and path.exists() and probe.connect_ex(str(path)) == 0:
             raise Misconfigured(f"{path} is in use: a farm runs on this state folder; set SCIFARM_STATE for another")
+
+
+class _Farm(Arbiter):  # type: ignore[misc]
+    """An arbiter that stops its children one after the other, the last started first: what others need ends last."""
+
+    def manage_watchers(self) -> Any:
+        """Look after the children, unless they are being stopped."""
+        return None if self._stopping else super().manage_watchers()
+
+    @gen.coroutine
+    def _stop_watchers(self, close_output_streams: bool = False, watcher_iter_func: Any = None) -> Any:
+        watchers = (watcher_iter_func or self.iter_watchers)(reverse=False)
+        for watcher in watchers:
+            yield watcher._stop(close_output_streams)
 
 
 class _Prefixed:

@@ -86,6 +86,10 @@ class Ledger:
         """Write the final result, to be kept for `ttl` seconds; False, and nothing written, when the claim is gone."""
         return bool(self._run(transitions.FINISH, job_id, fence, result.status, result.model_dump_json(), ttl))
 
+    def release(self, job_id: str, fence: int) -> bool:
+        """Hand a claimed job back to the queue, as if it had never been taken; False when the claim is gone."""
+        return bool(self._run(transitions.RELEASE, job_id, fence))
+
     def say(self, job_id: str, **event: str) -> None:
         """Tell whoever waits for this job something that is not worth keeping."""
         with _reachable():

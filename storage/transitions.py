@@ -103,6 +103,22 @@ return 1
 """
 )
 
+# id, fence -> whether the claim still held; the attempt does not count
+RELEASE = (
+    _CLOCK
+    + """
+local id, job = ARGV[1], P .. 'job:' .. ARGV[1]
+if redis.call('HGET', job, 'fence') ~= ARGV[2] or not redis.call('ZSCORE', P .. 'running', id) then return 0 end
+redis.call('HINCRBY', job, 'attempt', -1)
+redis.call('HSET', job, 'status', 'queued')
+redis.call('ZREM', P .. 'running', id)
+redis.call('ZADD', P .. 'queued', redis.call('HGET', job, 'created'), id)
+redis.call('ZADD', P .. 'published', 0, id)
+tell(id, {status = 'queued'})
+return 1
+"""
+)
+
 # id, result, ttl -> the status that the request met
 CANCEL = (
     _CLOCK

@@ -56,18 +56,26 @@ class Executor:
             return
         log.info("job %s: %s, attempt %d", job_id, claim.record.spec.runtime, claim.attempt)
         with self.heart.pulse(job_id, claim.fence) as pulse:
-            try:
-                result = self._attempt(claim, pulse)
-            except FarmError as error:
-                log.warning("job %s: %s", job_id, error)
-                result = claim.record.ended(Status.ERROR, Problem(kind=error.kind, message=str(error)))
-            except Exception:
-                log.exception("job %s: the worker broke", job_id)
-                problem = Problem(kind="internal", message="the worker broke while running this job; its log says why")
-                result = claim.record.ended(Status.ERROR, problem)
+            result = self._outcome(claim, pulse)
+            if pulse.stopped == "release":
+                self.ledger.release(job_id, claim.fence)
+                log.info("job %s: handed back to the queue", job_id)
+                return
             ttl = self.policy.ttl
             kept = patiently(lambda: self.ledger.finish(job_id, claim.fence, result, ttl), pulse)
         log.info("job %s: %s%s", job_id, result.status, "" if kept else ", but the claim is gone: not published")
+
+    def _outcome(self, claim: Claim, pulse: Pulse) -> JobResult:
+        """What became of this attempt, whatever went wrong."""
+        try:
+            return self._attempt(claim, pulse)
+        except FarmError as error:
+            log.warning("job %s: %s", claim.record.job_id, error)
+            problem = Problem(kind=error.kind, message=str(error))
+        except Exception:
+            log.exception("job %s: the worker broke", claim.record.job_id)
+            problem = Problem(kind="internal", message="the worker broke while running this job; its log says why")
+        return claim.record.ended(Status.ERROR, problem)
 
     def _attempt(self, claim: Claim, pulse: Pulse) -> JobResult:
         record, spec = claim.record, claim.record.spec

@@ -13,18 +13,23 @@ from storage.ledger import Ledger
 LEASE = 15.0  # seconds: so long a dead worker's job waits before another takes it
 BEAT = 1.0  # seconds: so long a cancellation may take to be heard
 
+Why = Literal["cancel", "gone", "release"]
+
 log = logging.getLogger(__name__)
 
 
 class Pulse:
-    """The life of one claim. `stopped` says why the job must end now; `wakeup` becomes readable then."""
+    """The life of one claim. `stopped` says why the job must end now; `wakeup` becomes readable then.
+
+    `cancel`: the caller asked for it. `gone`: the claim was lost. `release`: the worker ends, and hands it back.
+    """
 
     def __init__(self, fence: int) -> None:
         self.fence = fence
-        self.stopped: Literal["cancel", "gone"] | None = None
+        self.stopped: Why | None = None
         self.wakeup = os.eventfd(0, os.EFD_CLOEXEC | os.EFD_NONBLOCK)
 
-    def stop(self, why: Literal["cancel", "gone"]) -> None:
+    def stop(self, why: Why) -> None:
         """End the job."""
         if self.stopped is None:
             self.stopped = why
@@ -54,8 +59,14 @@ class Heart:
                 del self._pulses[job_id]
                 os.close(pulse.wakeup)
 
+    def release_all(self) -> None:
+        """End every job of this worker and hand it back to the queue."""
+        with self._lock:
+            for pulse in self._pulses.values():
+                pulse.stop("release")
+
     def stop(self) -> None:
-        """Let the leases run out."""
+        """Beat no more."""
         self._dying.set()
 
     def _beat(self) -> None:

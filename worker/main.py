@@ -5,13 +5,15 @@ import hashlib
 import logging
 import shutil
 import socket
+import threading
 import warnings
+from collections.abc import Callable
 from pathlib import Path
 from typing import IO
 
 from celery import Celery
 from celery.platforms import SecurityWarning
-from celery.signals import setup_logging
+from celery.signals import setup_logging, worker_shutting_down
 
 from farm.errors import Misconfigured
 from farm.policy import Policy
@@ -27,6 +29,8 @@ from worker.images import Images
 from worker.sandbox import Sandboxes
 from worker.sweep import Sweeper
 from worker.tasks import serve_jobs, serve_sweeps
+
+GRACE = 20.0  # seconds that running jobs have when their worker is told to stop
 
 log = logging.getLogger(__name__)
 
@@ -56,6 +60,7 @@ def run_worker(settings: Settings) -> None:
     )  # fmt: skip
     app = celery_app(settings.broker_url, policy.ceilings.timeout)
     serve_jobs(app, executor)
+    worker_shutting_down.connect(_after_grace(heart), weak=False)
     log.info("takes up to %d jobs at a time, runtimes %s", settings.slots, ", ".join(sorted(images.built())))
     _work(app, JOBS, settings.slots)
     heart.stop()
@@ -90,6 +95,18 @@ def _work(app: Celery, queue: str, slots: int, **options: object) -> None:
         pool="threads", concurrency=slots, queues=[queue], hostname=f"{queue}@{socket.gethostname()}",
         without_gossip=True, without_mingle=True, loglevel="WARNING", quiet=True, **options,
     ).start()  # fmt: skip
+
+
+def _after_grace(heart: Heart) -> Callable[..., None]:
+    """What a worker does that was told to stop: it takes no more jobs, and hands back those that do not end in time."""
+
+    def shutting_down(**_: object) -> None:
+        log.info("stops; running jobs have %g s to end, or go back to the queue", GRACE)
+        timer = threading.Timer(GRACE, heart.release_all)
+        timer.daemon = True
+        timer.start()
+
+    return shutting_down
 
 
 def _logging_is_set_up(**_: object) -> None:

@@ -101,7 +101,7 @@ def patiently(action: Callable[[], _T], pulse: Pulse, patience: float = PATIENCE
         try:
             return action()
         except TryAgain as error:
-            if pulse.stopped == "gone" or time.monotonic() > deadline:
+            if pulse.stopped in ("gone", "release") or time.monotonic() > deadline:
                 raise
             log.warning("%s", error)
             time.sleep(pause * random.uniform(0.5, 1.5))
