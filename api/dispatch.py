@@ -12,6 +12,7 @@ from urllib.parse import quote
 from celery import Celery
 
 from api.request import RunRequest, check
+from farm.catalogue import Catalogue
 from farm.errors import Expired, InvalidRequest, TryAgain, UnknownJob
 from farm.job import Artifact, InputFile, JobRecord, JobResult, JobSpec, Status
 from farm.policy import Policy
@@ -36,6 +37,7 @@ class Dispatch:
     app: Celery
     policy: Policy
     runtimes: dict[str, Runtime]
+    catalogue: Catalogue
     public_url: str
 
     def accept(self, tenant: str, request: RunRequest) -> JobRecord:
@@ -99,7 +101,12 @@ class Dispatch:
             UnknownJob: there is none, or it is another's: the same answer.
             Expired: its results were removed.
         """
-        record = self.ledger.get(job_id)
+        try:
+            record = self.ledger.get(job_id)
+        except Expired as error:
+            if error.tenant == tenant:
+                raise
+            raise UnknownJob(job_id) from None
         if record.tenant != tenant:
             raise UnknownJob(job_id)
         return record
@@ -147,7 +154,7 @@ class Dispatch:
         """
         record = self.ledger.linked(link)
         if record.expires is not None and record.expires <= time.time():
-            raise Expired(f"{name} has expired")
+            raise Expired(record.job_id, record.tenant)
         for output in record.outcome.outputs:
             if output.name == name:
                 return self.sign(record, output, self.url_life(record))

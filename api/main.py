@@ -9,6 +9,7 @@ import anyio
 from api.dispatch import Dispatch
 from api.http import build_app, is_loopback, serve, tenant_of
 from api.server import build_server
+from farm.catalogue import Catalogue
 from farm.errors import Misconfigured
 from farm.policy import Policy
 from farm.runtime import load_runtimes
@@ -24,7 +25,15 @@ def build_dispatch(settings: Settings) -> Dispatch:
     policy = Policy.load(settings.policy)
     ledger, objects = connect(settings)
     app = celery_app(settings.broker_url, policy.ceilings.timeout)
-    return Dispatch(ledger, objects, app, policy, load_runtimes(settings.images), settings.public_url)
+    return Dispatch(
+        ledger,
+        objects,
+        app,
+        policy,
+        load_runtimes(settings.images),
+        Catalogue(settings.catalogues),
+        settings.public_url,
+    )
 
 
 def run_http(settings: Settings) -> None:

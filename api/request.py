@@ -18,7 +18,7 @@ def _unwrap(value: Any) -> Any:
     if isinstance(value, str):
         try:
             return json.loads(value)
-        except ValueError as error:
+        except (ValueError, RecursionError) as error:
             raise ValueError(f"neither the value nor JSON of it ({error})") from None
     return value
 
@@ -96,7 +96,8 @@ def check(request: RunRequest, runtimes: Mapping[str, Runtime], policy: Policy) 
     _within("stdin", request.stdin.encode("utf-8", "surrogatepass"), int(rules.stdin_bytes))
     if not request.script.strip():
         raise InvalidRequest("script is empty; send the text of the script")
-    for what, text in (("script", request.script), ("stdin", request.stdin), *(("args", arg) for arg in request.args)):
+    texts = (("script", request.script), ("stdin", request.stdin), ("label", request.label))
+    for what, text in (*texts, *(("args", arg) for arg in request.args)):
         if any("\ud800" <= c <= "\udfff" for c in text):
             raise InvalidRequest(f"{what} is not valid Unicode: it has half of a surrogate pair")
     if any("\0" in arg for arg in request.args):

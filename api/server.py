@@ -14,6 +14,7 @@ from pydantic import Field, ValidationError
 from api.dispatch import Dispatch, Tell
 from api.request import InputFiles, RunRequest, Strings, explain
 from api.text import describe
+from farm.catalogue import Entry
 from farm.errors import FarmError, InvalidRequest
 from farm.job import JobRecord, JobResult, Limits, Model, Status
 from farm.names import shown
@@ -63,6 +64,7 @@ class RuntimeList(Model):
     """What can be run, within which limits."""
 
     runtimes: list[RuntimeInfo]
+    found: tuple[Entry, ...] = ()
     defaults: Limits
     ceilings: Limits
 
@@ -198,11 +200,19 @@ class Tools:
         records = await asyncio.to_thread(self._dispatch.list, self._tenant_of(ctx), _statuses(status), limit)
         return JobList(jobs=[_line(record) for record in records])
 
-    async def list_runtimes(self) -> RuntimeList:
-        """The languages and what they have, with the limits of a job and an example each."""
+    async def list_runtimes(
+        self,
+        search: Annotated[str | None, Field(description="a package, command, LaTeX style or font")] = None,
+    ) -> RuntimeList:
+        """The languages with an example each, and the limits of a job; or which of them has what you search for."""
         policy = self._dispatch.policy
+        found = await asyncio.to_thread(self._dispatch.catalogue.search, search) if search else []
+        found = [entry for entry in found if policy.allows(entry.runtime)]
+        wanted = {entry.runtime for entry in found} if search else None
+        runtimes = [r for r in self._dispatch.runtimes.values() if policy.allows(r.name)]
         return RuntimeList(
-            runtimes=[_info(r) for r in self._dispatch.runtimes.values() if policy.allows(r.name)],
+            runtimes=[_info(r) for r in runtimes if wanted is None or r.name in wanted],
+            found=tuple(found),
             defaults=policy.defaults,
             ceilings=policy.ceilings,
         )

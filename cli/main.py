@@ -134,13 +134,22 @@ def jobs(settings: Settings, status: str | None, limit: int, as_json: bool) -> N
 
 
 @cli.command()
+@click.option(
+    "--search", metavar="NAME", help="Which runtime has a package, command, LaTeX style or font of this name."
+)
 @_json
 @click.pass_obj
-def runtimes(settings: Settings, as_json: bool) -> None:
+def runtimes(settings: Settings, search: str | None, as_json: bool) -> None:
     """What the farm can run."""
-    answer = FarmClient(settings).call("list_runtimes")
+    answer = FarmClient(settings).call("list_runtimes", search=search)
     if as_json:
         _dump(answer)
+        return
+    if search:
+        found = show.table("runtime", "name", "version")
+        for entry in answer["found"]:
+            found.add_row(entry["runtime"], Text(shown(entry["name"])), entry["version"])
+        show.out.print(found if answer["found"] else Text(f"no runtime has {search!r}"))
         return
     table = show.table("runtime", "version", "what it has")
     for runtime in answer["runtimes"]:

@@ -23,9 +23,13 @@ class UnknownJob(FarmError):
 
 
 class Expired(FarmError):
-    """The job's results outlived their time and were removed."""
+    """The job's results outlived their time and were removed. Its tenant may know that; to others it is unknown."""
 
     kind = "expired"
+
+    def __init__(self, job_id: str, tenant: str) -> None:
+        super().__init__(f"the results of job {job_id} have expired and were removed; run it again to get them back")
+        self.tenant = tenant
 
 
 class TryAgain(FarmError):

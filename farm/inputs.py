@@ -22,7 +22,11 @@ def decode_base64(name: str, text: str) -> bytes:
             know, and so answers a corrupt file.)
     """
     body = _SPACE.sub("", _DATA_URI.sub("", text, count=1))
-    body = body.replace("-", "+").replace("_", "/").rstrip("=")
+    padded = body.replace("-", "+").replace("_", "/")
+    body = padded.rstrip("=")
+    padding = len(padded) - len(body)
+    if padding and (padding > 2 or len(padded) % 4):
+        raise InvalidRequest(f"input file {name!r}: not valid base64 (wrong padding)")
     if not _ALPHABET.fullmatch(body):
         bad = next((c for c in body if c != "=" and not _ALPHABET.fullmatch(c)), "=")
         raise InvalidRequest(
@@ -38,7 +42,7 @@ def check_name(name: str) -> str:
     """Return `name` when it is a relative path that stays inside the working folder.
 
     Raises:
-        InvalidRequest: empty, absolute, with a `.`, `..` or empty part, a NUL or control byte, or longer than the
+        InvalidRequest: empty, absolute, with a `.`, `..` or empty part, a NUL, or longer than the
             255 bytes a part and 1,024 bytes a path that file systems take.
     """
     parts = name.split("/")

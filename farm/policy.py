@@ -23,7 +23,7 @@ class InputRules(Model):
     bytes: ByteSize = ByteSize(48 * 1024**2)
     script_bytes: ByteSize = ByteSize(1024**2)
     stdin_bytes: ByteSize = ByteSize(8 * 1024**2)
-    args: int = 1000
+    args: int = Field(default=1000, ge=0)
 
 
 class OutputRules(Model):
@@ -78,7 +78,7 @@ class Policy(Model):
             raise Misconfigured(
                 f"policy file {path}: {error.strerror}; `scifarm policy init` writes one, SCIFARM_POLICY names it"
             ) from None
-        except (yaml.YAMLError, ValidationError) as error:
+        except (yaml.YAMLError, ValidationError, UnicodeDecodeError) as error:
             raise Misconfigured(f"policy file {path}: {error}") from None
 
     def allows(self, runtime: str) -> bool:
@@ -94,17 +94,19 @@ class Policy(Model):
         given = {name: value for name, value in asked.items() if value is not None}
         for name, value in given.items():
             if isinstance(value, bool) or (isinstance(value, float) and not math.isfinite(value)):
-                raise InvalidRequest(f"{name}={value!r} is not a limit; up to {self._shown(name)} is allowed")
+                raise InvalidRequest(f"{name}={_cut(value)} is not a limit; up to {self._shown(name)} is allowed")
         try:
             limits = Limits.model_validate(self.defaults.model_dump() | given)
         except ValidationError as error:
             first = error.errors()[0]
             name = str(first["loc"][0])
             reason = "write a size as 512MiB or 2GiB" if "byte" in first["type"] else first["msg"].lower()
-            raise InvalidRequest(f"{name}={first['input']!r}: {reason}; up to {self._shown(name)} is allowed") from None
+            raise InvalidRequest(
+                f"{name}={_cut(first['input'])}: {reason}; up to {self._shown(name)} is allowed"
+            ) from None
         for name, value in given.items():
             if getattr(limits, name) > getattr(self.ceilings, name):
-                raise InvalidRequest(f"{name}={value!r} is above this farm's ceiling of {self._shown(name)}")
+                raise InvalidRequest(f"{name}={_cut(value)} is above this farm's ceiling of {self._shown(name)}")
         return limits
 
     def _shown(self, name: str) -> str:
@@ -120,6 +122,11 @@ class Policy(Model):
                 if hmac.compare_digest(known, digest):
                     found = name
         return found
+
+
+def _cut(value: object) -> str:
+    text = repr(value)
+    return text if len(text) <= 80 else f"{text[:60]}…"
 
 
 def token_digest(token: str) -> str:

@@ -1,5 +1,6 @@
 """A runtime is a folder under images/: its Containerfile says what is in it, its runtime.yaml how to run a script."""
 
+import fnmatch
 import hashlib
 import math
 from collections.abc import Mapping
@@ -8,11 +9,18 @@ from pathlib import Path
 import yaml
 from pydantic import Field, ValidationError
 
-from farm.errors import Misconfigured
+from farm.errors import InvalidRequest, Misconfigured
 from farm.inputs import check_name
 from farm.job import Limits, Model
 
 BASE = "base"  # the folder whose image every runtime is built on
+
+
+class BaseImage(Model):
+    """What an image is built on, instead of images/base: an image where a registry answers, else a Debian suite."""
+
+    image: str
+    suite: str
 
 
 class Runtime(Model):
@@ -20,7 +28,9 @@ class Runtime(Model):
 
     `command` runs the script: `{script}` stands for the file named `script`, the caller's arguments follow. In the
     values of `env`, `{cpus}` stands for the job's cores (rounded up) and `{memory_mb}` for its memory in MiB.
-    `scratch` lists patterns of files that are never results.
+    `scratch` lists patterns of files that are never results, `logs` of those that are only when the job failed.
+    `missing` lists regular expressions whose group is the name of a package that a script asked for in vain, `offline`
+    those of what is printed when somebody tried to fetch something.
     """
 
     name: str
@@ -30,7 +40,16 @@ class Runtime(Model):
     command: tuple[str, ...] = Field(min_length=1)
     env: Mapping[str, str] = {}
     scratch: tuple[str, ...] = ()
+    logs: tuple[str, ...] = ()
+    missing: tuple[str, ...] = ()
+    offline: tuple[str, ...] = ()
+    base: BaseImage | None = None
     example: str
+
+    def is_litter(self, name: str, *, succeeded: bool) -> bool:
+        """Whether a file of this name is no result; a pattern matches in every folder below the working folder."""
+        patterns = (*self.scratch, *self.logs) if succeeded else self.scratch
+        return any(fnmatch.fnmatchcase(name, p) or fnmatch.fnmatchcase(name, f"*/{p}") for p in patterns)
 
     def argv(self, args: tuple[str, ...]) -> list[str]:
         """The command line of a job with these arguments."""
@@ -65,7 +84,9 @@ def _load(path: Path) -> Runtime:
         fields = yaml.safe_load(path.read_text(encoding="utf-8"))
         runtime = Runtime(name=path.parent.name, **fields)
         check_name(runtime.script)
-    except (yaml.YAMLError, ValidationError, TypeError) as error:
+    except InvalidRequest as error:
+        raise Misconfigured(f"{path}: script: {error}") from None
+    except (yaml.YAMLError, ValidationError, TypeError, UnicodeDecodeError) as error:
         raise Misconfigured(f"{path}: {error}") from None
     return runtime
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from importlib.resources import files
 from pathlib import Path
 from typing import Self
-from urllib.parse import urlsplit
+from urllib.parse import parse_qs, urlsplit
 
 from pydantic import Field, ValidationError
 
@@ -26,17 +26,17 @@ class Settings(Model):
     images: Path
     image_register: Path
     policy: Path
-    redis_url: str
-    broker_url: str
+    redis_url: str = Field(repr=False)
+    broker_url: str = Field(repr=False)
     s3_endpoint: str
     s3_public_endpoint: str
     s3_access_key: str = ""
     s3_secret_key: str = Field(default="", repr=False)
     s3_bucket: str = "scifarm"
     s3_region: str = "us-east-1"
-    s3_port: int = 8817
+    s3_port: int = Field(default=8817, ge=1, le=65535)
     api_host: str = "127.0.0.1"
-    api_port: int = 8815
+    api_port: int = Field(default=8815, ge=1, le=65535)
     public_url: str
     token: str = Field(default="", repr=False)
     allowed_hosts: tuple[str, ...] = ()
@@ -60,7 +60,8 @@ class Settings(Model):
             if key.startswith(PREFIX) and key.removeprefix(PREFIX).lower() in cls.model_fields
         }
         home = Path(env.get("HOME") or Path.home())
-        state = Path(given.setdefault("state", str(home / ".local" / "state" / "scifarm")))
+        state = Path(given.get("state") or home / ".local" / "state" / "scifarm").absolute()
+        given["state"] = str(state)
         own = {"own_redis": "redis_url" not in given, "own_s3": "s3_endpoint" not in given}
         given.setdefault("images", str(files("images")))
         given.setdefault("image_register", str(home / ".local" / "share" / "scifarm" / "images.json"))
@@ -69,7 +70,8 @@ class Settings(Model):
         given.setdefault("broker_url", broker_url(given["redis_url"]))
         given.setdefault("s3_endpoint", f"http://127.0.0.1:{given.get('s3_port', 8817)}")
         given.setdefault("s3_public_endpoint", given["s3_endpoint"])
-        given.setdefault("public_url", f"http://{given.get('api_host', '127.0.0.1')}:{given.get('api_port', 8815)}")
+        host = given.get("api_host", "127.0.0.1")
+        given.setdefault("public_url", f"http://{f'[{host}]' if ':' in host else host}:{given.get('api_port', 8815)}")
         values = given | {"allowed_hosts": tuple(given.get("allowed_hosts", "").replace(",", " ").split())}
         try:
             return cls.model_validate(values | own)
@@ -82,6 +84,11 @@ class Settings(Model):
     def mcp_url(self) -> str:
         """Where MCP clients connect."""
         return f"{self.public_url.rstrip('/')}/mcp"
+
+    @property
+    def catalogues(self) -> Path:
+        """The folder of what each image has in it, beside the register of the images."""
+        return self.image_register.with_name("catalogue")
 
     @property
     def credentials_file(self) -> Path:
@@ -98,12 +105,12 @@ class Settings(Model):
             return self.s3_access_key, self.s3_secret_key
         try:
             keys = json.loads(self.credentials_file.read_text(encoding="utf-8"))
-        except (OSError, ValueError) as error:
+            return str(keys["access_key"]), str(keys["secret_key"])
+        except (OSError, ValueError, KeyError, TypeError) as error:
             raise Misconfigured(
                 f"no keys for the object store: set SCIFARM_S3_ACCESS_KEY and SCIFARM_S3_SECRET_KEY, "
                 f"or start `scifarm up` once, which makes {self.credentials_file} ({error})"
             ) from None
-        return keys["access_key"], keys["secret_key"]
 
 
 def broker_url(redis_url: str) -> str:
@@ -111,4 +118,6 @@ def broker_url(redis_url: str) -> str:
     parts = urlsplit(redis_url)
     if parts.scheme != "unix":
         return redis_url
-    return f"redis+socket://{parts.path}?virtual_host=0"
+    login = parts.netloc.rpartition("@")[0]
+    database = parse_qs(parts.query).get("db", ["0"])[0]
+    return f"redis+socket://{login}{'@' if login else ''}{parts.path}?virtual_host={database}"

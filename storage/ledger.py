@@ -220,13 +220,17 @@ def _reachable() -> Iterator[None]:
         raise TryAgain(f"the ledger (Redis) is away: {error}; try again in a moment") from error
     except redis.exceptions.OutOfMemoryError as error:
         raise TryAgain(f"the ledger (Redis) is full: {error}; try again later") from error
+    except redis.exceptions.ResponseError as error:
+        if str(error).startswith("MISCONF"):  # it cannot write to its disk, and so promises nothing
+            raise TryAgain(f"the ledger (Redis) cannot save: {error}; try again later") from error
+        raise
 
 
 def _record(job_id: str, fields: Mapping[str, str]) -> JobRecord:
     if not fields:
         raise UnknownJob(job_id)
     if "core" not in fields:
-        raise Expired(f"the results of job {job_id} have expired and were removed; run it again to get them back")
+        raise Expired(job_id, fields["tenant"])
     changing = {name: fields[name] for name in CHANGING if name in fields}
     result = json.loads(fields["result"]) if "result" in fields else None
     return JobRecord.model_validate(json.loads(fields["core"]) | changing | {"result": result})

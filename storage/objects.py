@@ -121,9 +121,11 @@ class ObjectStore:
         """Remove objects; one that is not there is no error."""
         if keys:
             with self._reachable():
-                self._client.delete_objects(
+                answer = self._client.delete_objects(
                     Bucket=self.bucket, Delete={"Objects": [{"Key": key} for key in keys], "Quiet": True}
                 )
+            for error in answer.get("Errors", ()):
+                raise TryAgain(f"the object store (S3) does not delete {error.get('Key')}: {error.get('Message')}")
 
     def delete_below(self, prefix: str) -> None:
         """Remove every object whose key begins with `prefix`."""

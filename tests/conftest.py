@@ -106,8 +106,15 @@ class Farm:
     def cli(self, *args: str, **options: Any) -> subprocess.CompletedProcess[str]:
         """Run a `scifarm` command against this farm."""
         return subprocess.run(
-            self.command(*args), env=self.env, capture_output=True, text=True, cwd=REPOSITORY, check=False, timeout=120, **options
-        )  # fmt: skip
+            self.command(*args),
+            env=self.env,
+            capture_output=True,
+            text=True,
+            cwd=REPOSITORY,
+            check=False,
+            timeout=120,
+            **options,
+        )
 
     def health(self) -> dict[str, Any]:
         """What /healthz says; empty while nobody answers."""
@@ -268,7 +275,8 @@ def objects() -> Iterator[ObjectStore]:
     """An object store of the tests' own."""
     folder = Path(tempfile.mkdtemp(prefix="store-"))
     port = free_port()
-    command = [str(Path(sys.executable).with_name("rclone")), "serve", "s3", f"--addr=127.0.0.1:{port}", "--config=", str(folder)]
+    rclone = str(Path(sys.executable).with_name("rclone"))
+    command = [rclone, "serve", "s3", f"--addr=127.0.0.1:{port}", "--config=", str(folder)]
     server = subprocess.Popen(command, env=os.environ | {"RCLONE_AUTH_KEY": '"key,secret"'}, stderr=subprocess.DEVNULL)
     given = {"S3_ENDPOINT": f"http://127.0.0.1:{port}", "S3_ACCESS_KEY": "key", "S3_SECRET_KEY": "secret"}
     store = ObjectStore(Settings.from_env({f"SCIFARM_{key}": value for key, value in given.items()}))

@@ -1,4 +1,4 @@
-"""What a hostile folder is collected as: regular files by descriptor, within caps, and a reason for all that is not taken."""
+"""What a hostile folder is collected as: regular files, within caps, and a reason for all that is not taken."""
 
 import gzip
 import hashlib
@@ -35,7 +35,13 @@ def tree(tmp_path: Path) -> Iterator[Path]:
     subprocess.run(["rm", "-rf", made], check=True)
 
 
-def gathered(tree: Path, *, inputs: dict[str, bytes] | None = None, scratch: tuple[str, ...] = (), **rules: Any) -> Collected:
+def gathered(
+    tree: Path,
+    *,
+    inputs: dict[str, bytes] | None = None,
+    is_litter: Callable[[str], bool] = lambda _: False,
+    **rules: Any,
+) -> Collected:
     """Collect `tree`, opened as the worker does it."""
     staged = {
         name: InputFile(name=name, bytes=len(data), sha256=hashlib.sha256(data).hexdigest())
@@ -43,7 +49,7 @@ def gathered(tree: Path, *, inputs: dict[str, bytes] | None = None, scratch: tup
     }
     root = os.open(tree, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
-        return collect(root, OutputRules(**rules), staged, scratch)
+        return collect(root, OutputRules(**rules), staged, is_litter)
     finally:
         os.close(root)
 
@@ -60,6 +66,15 @@ def fill(tree: Path, *names: str, data: bytes = b"x") -> None:
     for name in names:
         (tree / name).parent.mkdir(parents=True, exist_ok=True)
         (tree / name).write_bytes(data)
+
+
+def open_files() -> int:
+    return len(list(Path("/proc/self/fd").iterdir()))
+
+
+def sparse(path: Path, size: int) -> None:
+    path.touch()
+    os.truncate(path, size)
 
 
 def test_every_regular_file_is_an_output_with_its_size_and_hash_nested_and_hidden_ones_too(tree: Path) -> None:
@@ -129,8 +144,8 @@ def test_an_input_that_the_script_deleted_is_no_output_and_no_reject(tree: Path)
 
 
 def test_a_huge_sparse_file_is_rejected_unread(tree: Path) -> None:
-    fill(tree, "big", "small")
-    os.truncate(tree / "big", 2**43)
+    fill(tree, "small")
+    sparse(tree / "big", 2**43)
     found = gathered(tree)
     assert list(taken(found)) == ["small"]
     assert reasons(found) == {"big": f"too large: {2**43} bytes, {2 * 1024**3} are allowed"}
@@ -174,7 +189,8 @@ def test_folders_deeper_than_allowed_are_rejected_at_the_first_too_deep_one(tree
 
 
 def test_a_thousand_folders_below_each_other_are_one_reject(tree: Path) -> None:
-    fill(tree, "top", "/".join(["d"] * 1000) + "/bottom")
+    fill(tree, "top")
+    subprocess.run(["mkdir", "--parents", "/".join(["d"] * 1000)], cwd=tree, check=True)
     found = gathered(tree)
     assert list(taken(found)) == ["top"]
     assert reasons(found) == {"/".join(["d"] * 33): "too deep: 32 folders below each other are allowed"}
@@ -199,9 +215,7 @@ def test_a_thousand_folders_below_each_other_are_one_reject(tree: Path) -> None:
     ids=ascii,
 )
 def test_an_odd_name_is_kept_and_leads_back_to_its_file(tree: Path, raw: bytes, text: str) -> None:
-    path = os.path.join(bytes(tree), raw)
-    os.makedirs(os.path.dirname(path), exist_ok=True)
-    Path(os.fsdecode(path)).write_bytes(b"content")
+    fill(tree, os.fsdecode(raw))
     [output] = gathered(tree).outputs
     assert output.artifact.name == text
     assert output.path == to_bytes(text) == raw
@@ -209,7 +223,7 @@ def test_an_odd_name_is_kept_and_leads_back_to_its_file(tree: Path, raw: bytes, 
 
 
 def test_an_odd_name_that_is_rejected_can_be_told_as_well(tree: Path) -> None:
-    os.symlink(b"x", os.path.join(bytes(tree), b"\xc3\n"))
+    (tree / os.fsdecode(b"\xc3\n")).symlink_to("x")
     [rejected] = gathered(tree).rejected
     assert rejected.name == "\\xc3\n"
     rejected.model_dump_json()
@@ -243,10 +257,10 @@ def test_unchanged_inputs_count_for_no_cap(tree: Path) -> None:
     assert not found.rejected
 
 
-def test_the_runtime_s_litter_is_left_out_at_any_depth(tree: Path) -> None:
-    fill(tree, "paper.pdf", "paper.aux", "chapters/one.aux", "__pycache__/a.pyc", "lib/__pycache__/b.pyc", "pycache/c", "paper.auxx")
-    found = gathered(tree, scratch=("*.aux", "*__pycache__/*"), count=3)
-    assert list(taken(found)) == ["paper.auxx", "paper.pdf", "pycache/c"]
+def test_the_runtime_s_litter_is_no_output_and_counts_for_no_cap(tree: Path) -> None:
+    fill(tree, "paper.pdf", "paper.aux", "chapters/one.aux", data=b"x" * 60)
+    found = gathered(tree, is_litter=lambda name: name.endswith(".aux"), count=1, total_bytes=ByteSize(100))
+    assert list(taken(found)) == ["paper.pdf"]
     assert not found.rejected
 
 
@@ -265,8 +279,8 @@ def test_the_runtime_s_litter_is_left_out_at_any_depth(tree: Path) -> None:
         ("a.bin", bytes(range(256)), False),
         ("a.png", b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR", False),
     ],
-    ids=["4095 bytes", "4096 bytes", "4094 bytes of two-byte letters", "4096 bytes of them", "JSON", "CSV", "no extension",
-         "empty", "Latin-1", "binary", "PNG"],
+    ids=["4095 bytes", "4096 bytes", "4094 bytes of two-byte letters", "4096 bytes of them", "JSON", "CSV",
+         "no extension", "empty", "Latin-1", "binary", "PNG"],
 )  # fmt: skip
 def test_text_comes_inline_below_four_kilobytes(tree: Path, name: str, data: bytes, inline: bool) -> None:
     fill(tree, name, data=data)
@@ -301,12 +315,11 @@ HTML = b"<!DOCTYPE html><html><script>alert(1)</script></html>"
         ("table.tsv", b"a\tb\n1\t2\n", "text/tab-separated-values"),
         ("fit.json", b'{"rate": 0.8}', "application/json"),
         ("notes.txt", b"words\n", "text/plain"),
-        ("notes.md", b"# words\n", "text/markdown"),
         ("figure.png", b"no picture\n", "text/plain"),
         ("notes", "Größe\n".encode(), "text/plain"),
         ("a.zip", zipped(), "application/zip"),
         ("a.gz", gzip.compress(b"a"), "application/gzip"),
-        ("noise", b"\x00\x01\x02\xfe\xff" * 9, "application/octet-stream"),
+        ("noise", b"\0\xde\xad\0\xbe\xef\1\x80" * 9, "application/octet-stream"),
         ("empty.csv", b"", "text/csv"),
         ("empty", b"", "application/octet-stream"),
     ],
@@ -324,24 +337,25 @@ def test_the_media_type_is_what_the_content_says_and_the_name_only_where_that_sa
     [
         lambda tree, n: (tree / f"{n:04}").symlink_to("x"),
         lambda tree, n: os.mkfifo(tree / f"{n:04}"),
-        lambda tree, n: os.truncate(os.open(tree / f"{n:04}", os.O_CREAT | os.O_WRONLY), 5000),
+        lambda tree, n: sparse(tree / f"{n:04}", 5000),
         lambda tree, n: (tree / "d" / f"{n:04}").mkdir(parents=True),
     ],
     ids=["symbolic links", "fifos", "large files", "deep folders"],
 )
-def test_rejects_are_named_up_to_a_number_and_counted_beyond_it(tree: Path, litter: Callable[[Path, int], object]) -> None:
+def test_rejects_are_named_up_to_a_number_and_counted_beyond_it(
+    tree: Path, litter: Callable[[Path, int], object]
+) -> None:
     for n in range(200):
         litter(tree, n)
     rejected = gathered(tree, file_bytes=ByteSize(1000), depth=1).rejected
     assert len(rejected) == 51
     assert rejected[-1].name == "(150 more)"
-    assert rejected[-1].reason == rejected[0].reason
+    assert rejected[0].reason.startswith(rejected[-1].reason)
 
 
 def test_rejects_are_bounded_though_each_has_another_reason(tree: Path) -> None:
     for n in range(500):
-        fill(tree, f"{n:04}", data=b"")
-        os.truncate(tree / f"{n:04}", 1001 + n)
+        sparse(tree / f"{n:04}", 1001 + n)
     rejected = gathered(tree, file_bytes=ByteSize(1000)).rejected
     assert len(rejected) <= 60
     assert "450 more" in rejected[-1].name
@@ -359,9 +373,9 @@ def test_collecting_leaves_no_descriptor_open(tree: Path) -> None:
     (tree / "link").symlink_to("a")
     (tree / "b" / "pipe").symlink_to("x")
     gathered(tree)  # libmagic's own files
-    before = len(os.listdir("/proc/self/fd"))
+    before = open_files()
     gathered(tree, depth=1)
-    assert len(os.listdir("/proc/self/fd")) == before
+    assert open_files() == before
 
 
 @pytest.mark.parametrize("path", [b"link", b"d/passwd", b"pipe", b"folder", b"missing", b"folder/missing"])
@@ -371,8 +385,8 @@ def test_nothing_but_a_regular_file_below_the_root_can_be_opened(tree: Path, pat
     (tree / "folder").mkdir()
     os.mkfifo(tree / "pipe")
     root = os.open(tree, os.O_RDONLY | os.O_DIRECTORY)
-    before = len(os.listdir("/proc/self/fd"))
+    before = open_files()
     with pytest.raises(OSError), open_beneath(root, path):  # noqa: PT011 (any errno of these)
         pass
-    assert len(os.listdir("/proc/self/fd")) == before
+    assert open_files() == before
     os.close(root)

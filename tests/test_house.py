@@ -57,8 +57,9 @@ def test_the_wheel_holds_the_rooms_and_the_runtimes_and_nothing_else(tmp_path: P
     tracked = subprocess.run(["git", "ls-files"], cwd=REPOSITORY, capture_output=True, text=True, check=False)
     if tracked.returncode != 0:
         pytest.skip("not a checkout: which files belong to the project is not known")
-    command = [sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps", "--disable-pip-version-check"]
-    subprocess.run([*command, f"--wheel-dir={tmp_path}", str(copy(tracked.stdout.split("\n"), tmp_path / "source"))], check=True)
+    source = copy(tracked.stdout.split("\n"), tmp_path / "source")
+    build = [sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps", "--disable-pip-version-check"]
+    subprocess.run([*build, f"--wheel-dir={tmp_path}", str(source)], check=True)
     with zipfile.ZipFile(next(tmp_path.glob("*.whl"))) as wheel:
         shipped = {name for name in wheel.namelist() if ".dist-info/" not in name}
     belongs = (*ALLOWED, "images")
@@ -72,5 +73,3 @@ def copy(names: list[str], target: Path) -> Path:
             (target / name).parent.mkdir(parents=True, exist_ok=True)
             (target / name).write_bytes(source.read_bytes())
     return target
-
-

@@ -77,7 +77,7 @@ def test_a_refusal_shows_the_first_wrong_character_and_not_the_whole_content() -
     "name",
     [
         "data.csv", "chapters/one.tex", "a/b/c/d", ".hidden", "..data", "a..b.txt", "...", "-rf", "my paper  (v2).tex",
-        "Figura é.png", "数据.csv", "x" * 255, "é" * 127, "/".join(["x" * 200] * 5), "a\\b",
+        "Figura é.png", "数据.csv", "x" * 255, "é" * 127, "/".join(["x" * 200] * 5), "a\\b", "a\nb", "\x1b[0m",
     ],
     ids=ascii,
 )  # fmt: skip
@@ -117,12 +117,6 @@ def test_a_name_that_leads_elsewhere_is_refused_with_the_name_and_the_reason(nam
     assert reason in str(refusal.value)
 
 
-@pytest.mark.parametrize("control", ["\n", "\r", "\t", "\x1b", "\x07", "\x7f"], ids=ascii)
-def test_a_control_byte_in_a_name_is_refused(control: str) -> None:
-    with pytest.raises(InvalidRequest, match="input file name"):
-        check_name(f"a{control}b.csv")
-
-
 @pytest.mark.parametrize(
     ("names", "script"),
     [
@@ -135,8 +129,8 @@ def test_a_control_byte_in_a_name_is_refused(control: str) -> None:
         ([f"part-{n}/data.csv" for n in range(500)], "main.sh"),
         ([], "main.sh"),
     ],
-    ids=["same name in two folders", "one folder", "names that begin alike", "name and folder", "the script's name further down",
-         "beside the script in its folder", "500 files", "none"],
+    ids=["same name in two folders", "one folder", "names that begin alike", "name and folder",
+         "the script's name further down", "beside the script in its folder", "500 files", "none"],
 )  # fmt: skip
 def test_names_that_all_find_their_place_are_accepted(names: list[str], script: str) -> None:
     check_names(names, script)

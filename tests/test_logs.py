@@ -9,7 +9,6 @@ from typing import Any
 import pytest
 from conftest import eventually
 
-from farm.errors import TryAgain
 from worker.logs import CHARS, Log
 
 MiB = 1024**2
@@ -76,8 +75,24 @@ def whole(log: Log) -> bytes:
 
 @pytest.mark.parametrize(
     "text",
-    ["", "hello\n", "no newline at the end", "x" * (2 * CHARS), "é" * (2 * CHARS), "🌍" * (2 * CHARS), "\0\x1b[31m\r\n"],
-    ids=["nothing", "one line", "no newline", "as much as is shown", "of two bytes each", "of four bytes each", "control codes"],
+    [
+        "",
+        "hello\n",
+        "no newline at the end",
+        "x" * (2 * CHARS),
+        "é" * (2 * CHARS),
+        "🌍" * (2 * CHARS),
+        "\0\x1b[31m\r\n",
+    ],
+    ids=[
+        "nothing",
+        "one line",
+        "no newline",
+        "as much as is shown",
+        "of two bytes each",
+        "of four bytes each",
+        "control codes",
+    ],
 )
 def test_what_is_short_is_shown_whole(printed: Print, text: str) -> None:
     log = printed(text.encode())
@@ -88,7 +103,9 @@ def test_what_is_short_is_shown_whole(printed: Print, text: str) -> None:
 
 @pytest.mark.parametrize("char", ["x", "é", "図", "🌍"], ids=["one byte", "two bytes", "three bytes", "four bytes"])
 @pytest.mark.parametrize("more", [1, 12_345, 200_000], ids=["one more", "some more", "many more"])
-def test_what_is_long_is_shown_by_head_and_tail_with_the_number_of_bytes_between(printed: Print, char: str, more: int) -> None:
+def test_what_is_long_is_shown_by_head_and_tail_with_the_number_of_bytes_between(
+    printed: Print, char: str, more: int
+) -> None:
     log = printed((char * (2 * CHARS + more)).encode(), 8 * MiB)
     assert log.text == f"{char * CHARS}\n… {more * len(char.encode()):,} bytes left out …\n{char * CHARS}"
     assert log.truncated
@@ -118,7 +135,9 @@ def test_a_character_cut_by_the_bounds_spoils_neither_head_nor_tail(printed: Pri
     ],
     ids=["Latin-1", "cut short", "half a surrogate pair"],
 )
-def test_bytes_that_are_no_text_are_replaced_where_shown_and_kept_in_the_file(printed: Print, data: bytes, text: str) -> None:
+def test_bytes_that_are_no_text_are_replaced_where_shown_and_kept_in_the_file(
+    printed: Print, data: bytes, text: str
+) -> None:
     log = printed(data)
     assert log.text == text
     assert whole(log) == data
@@ -192,22 +211,3 @@ def test_whoever_listens_is_told_the_newest_text_while_the_script_runs(start: St
     script.end()
     assert heard[0].endswith("é tick\n")
     assert len(heard[0]) <= 2000
-
-
-def test_a_listener_that_cannot_be_reached_costs_the_script_nothing(start: Start) -> None:
-    told = 0
-
-    def away(_text: str) -> None:
-        nonlocal told
-        told += 1
-        raise TryAgain("the ledger (Redis) is away")
-
-    script = start(tell=away)
-
-    def tick() -> bool:
-        script.say(b"tick\n")
-        return told >= 2
-
-    eventually(tick)
-    script.say(b"last\n")
-    assert script.end().text.endswith("tick\nlast\n")

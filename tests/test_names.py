@@ -8,7 +8,21 @@ import pytest
 from farm.names import shown, to_bytes, to_text
 
 # What escapes are made of, and bytes that are not UTF-8: alone, cut short, overlong, and half of a surrogate pair.
-PIECES = [b"\\", b"x", b"\\x", b"c3", b"\\xc3", b"\xc3", b"\xc3\xa9", b"\xe2\x82", b"\xc0\xaf", b"\xed\xa0\x80", b"\n", b"a", b"\xff"]
+PIECES = [
+    b"\\",
+    b"x",
+    b"\\x",
+    b"c3",
+    b"\\xc3",
+    b"\xc3",
+    b"\xc3\xa9",
+    b"\xe2\x82",
+    b"\xc0\xaf",
+    b"\xed\xa0\x80",
+    b"\n",
+    b"a",
+    b"\xff",
+]
 
 
 def test_every_single_byte_survives_the_way_to_text_and_back() -> None:
@@ -81,7 +95,9 @@ def test_what_a_terminal_or_a_log_could_obey_is_shown_as_an_escape(text: str, se
     assert shown(text) == seen
 
 
-@pytest.mark.parametrize("text", ["figure 1.png", "-rf", "a..b.txt", "Figura é.png", "数据.csv", "שלום", "🌍", r"\xc3", ""])
+@pytest.mark.parametrize(
+    "text", ["figure 1.png", "-rf", "a..b.txt", "Figura é.png", "数据.csv", "שלום", "🌍", r"\xc3", ""]
+)
 def test_what_can_be_read_is_shown_as_it_is(text: str) -> None:
     assert shown(text) == text
 

@@ -153,10 +153,9 @@ def test_a_short_wait_answers_with_the_id_and_asking_again_gets_the_result(clien
     assert download(named(result)["a.txt"]) == b"done\n"
 
 
-def test_progress_goes_from_the_queue_over_the_last_line_to_collecting(client: FarmClient, busy: list[str]) -> None:
-    for job in busy:
-        client.call("run_script", runtime="bash", script="sleep 2", wait=0)
-        client.call("cancel_job", job_id=job)
+def test_progress_goes_from_the_queue_over_the_last_line_to_collecting(farm: Farm, client: FarmClient) -> None:
+    for _ in range(farm.settings.slots):
+        client.call("run_script", runtime="bash", script="sleep 3", wait=0)
     client.run("for n in 1 2 3 4 5 6; do echo step $n; sleep 0.3; done")
     told = client.progress
     steps = [text for text in told if text.startswith("running: step ")]
@@ -200,7 +199,8 @@ def test_new_and_changed_files_come_back_unchanged_and_deleted_ones_do_not(clien
         name: {"text": f"{name}\n"}
         for name in ("changed.txt", "touched.txt", "rewritten.txt", "deleted.txt", "same.txt")
     }
-    script = "echo more >> changed.txt; touch touched.txt; cp same.txt x; cp rewritten.txt y; cp y rewritten.txt; rm deleted.txt x y"
+    rewrite = "cp rewritten.txt copy; cp copy rewritten.txt; rm copy"
+    script = f"echo more >> changed.txt; touch touched.txt; {rewrite}; rm deleted.txt"
     result = client.run(script, input_files=files)
     assert list(named(result)) == ["changed.txt"]
     assert download(named(result)["changed.txt"]) == b"changed.txt\nmore\n"
@@ -282,8 +282,10 @@ def test_nested_and_hidden_outputs_come_back_under_their_paths(client: FarmClien
 
 @pytest.mark.parametrize(
     "name",
-    ["a b.txt", "Größe 測定.csv", "🙂👩‍🔬.txt", "a\nb", "-rf", "a..b.txt", "\u202egpj.txt", "x" * 255, "it's \"q\".txt", "%41&?#.txt", "b\\s"],
-    ids=["space", "unicode", "emoji", "line feed", "option", "dots", "right to left", "255 bytes", "quotes", "url", "backslash"],
+    ["a b.txt", "Größe 測定.csv", "🙂👩‍🔬.txt", "a\nb", "-rf", "a..b.txt", "\u202egpj.txt", "x" * 255, "it's \"q\".txt",
+     "%41&?#.txt", "b\\s"],
+    ids=["space", "unicode", "emoji", "line feed", "option", "dots", "right to left", "255 bytes", "quotes", "url",
+         "backslash"],
 )  # fmt: skip
 def test_a_strange_name_goes_in_and_comes_back(client: FarmClient, name: str) -> None:
     script = 'cat -- "$1"; mv -- "$1" copy; mkdir d; mv -- copy "d/$1"'
@@ -309,21 +311,22 @@ def test_a_name_that_is_not_unicode_comes_back_reversibly(client: FarmClient) ->
         ("ln -s /etc/passwd evil", "evil", "symbolic link"),
         ("ln -s /etc d", "d", "symbolic link"),
         ("mkfifo p", "p", "named pipe"),
-        ("python3 -c 'import socket; socket.socket(socket.AF_UNIX).bind(\"s\")'", "s", "socket"),
         ("truncate -s 1P big", "big", "too large"),
-        ("python3 -c 'import os\nfor _ in range(1000): os.mkdir(\"d\"); os.chdir(\"d\")'", "/".join(33 * "d"), "too deep"),
+        ("for _ in {1..1000}; do mkdir d && cd d; done", "/".join(33 * "d"), "too deep"),
     ],
-    ids=["link", "link to a folder", "fifo", "unix socket", "a petabyte of nothing", "a thousand folders deep"],
+    ids=["link", "link to a folder", "fifo", "a petabyte of nothing", "a thousand folders deep"],
 )  # fmt: skip
 def test_what_is_no_plain_file_is_named_and_not_kept(client: FarmClient, script: str, name: str, reason: str) -> None:
-    runtime = "python" if script.startswith("python3") else "bash"
-    if runtime == "python":
-        script = f"import subprocess\nsubprocess.run({script!r}, shell=True, check=True)"
-    answer = client.call("run_script", runtime=runtime, script=script)
+    answer = client.call("run_script", runtime="bash", script=script)
     assert answer.job.status is Status.SUCCEEDED, answer.job.stderr
     assert answer.job.outputs == ()
     assert reason in reasons(answer.job)[name]
     assert f"not kept: {name}: " in answer.text
+
+
+def test_a_unix_socket_is_named_and_not_kept(client: FarmClient) -> None:
+    result = client.run(**python("import socket", "socket.socket(socket.AF_UNIX).bind('s')"))
+    assert (result.outputs, reasons(result)) == ((), {"s": "socket, not a regular file"})
 
 
 def test_nothing_is_read_through_a_linked_folder(client: FarmClient) -> None:
@@ -339,7 +342,7 @@ def test_device_files_cannot_be_made(client: FarmClient) -> None:
 
 
 def test_too_many_files_are_counted_and_the_first_are_kept(client: FarmClient) -> None:
-    script = "seq -f '%06g' 100000 | xargs touch || true"
+    script = "seq -f '%06g' 100000 | xargs touch 2> /dev/null || true"
     result = client.run(script, wait=180)
     assert len(result.outputs) == 1000
     assert result.outputs[0].name == "000001"
@@ -416,8 +419,12 @@ def test_a_figure_needs_no_preparation(client: FarmClient) -> None:
 
 
 def test_the_user_has_a_name_and_a_home_to_write_in(client: FarmClient) -> None:
-    script = ("import getpass, os, pathlib", "home = os.path.expanduser('~')", "pathlib.Path(home, 'x').write_text('x')",
-              "print(getpass.getuser(), home)")  # fmt: skip
+    script = (
+        "import getpass, os, pathlib",
+        "home = os.path.expanduser('~')",
+        "pathlib.Path(home, 'x').write_text('x')",
+        "print(getpass.getuser(), home)",
+    )
     result = client.run(**python(*script))
     user, home = result.stdout.split()
     assert user
@@ -565,11 +572,11 @@ def test_only_harmless_variables_are_set(client: FarmClient) -> None:
     ["echo 1 > /proc/sys/kernel/hostname", "echo 1 > /proc/sys/net/ipv4/ip_forward", "cat /proc/keys | grep .",
      "unshare -Ur true", "unshare -n true", "mount -t tmpfs x /tmp", "chroot / true", "mkdir /sys/fs/cgroup/x",
      "find /sys/fs/cgroup -name cgroup.procs -writable | grep .", "touch /usr/x", "touch /etc/hosts",
-     "grep -L 'NoNewPrivs:.1' /proc/self/status | grep .", "grep '^Cap.*[1-9a-f]' /proc/self/status | grep -v CapBnd",
+     "grep -L 'NoNewPrivs:.1' /proc/self/status | grep .", "grep '^Cap...:.*[1-9a-f]' /proc/self/status",
      "cp /bin/bash b; chmod 6755 b; ./b -p -c 'test -w /etc/passwd'", "test $(id -u) = 0", "su -c true", "dmesg"],
     ids=["sysctl", "network sysctl", "keys", "user namespace", "network namespace", "mount", "chroot", "make a cgroup",
-         "write to a cgroup", "write to the image", "write to hosts", "new privileges", "capabilities", "setuid", "root",
-         "su", "kernel log"],
+         "write to a cgroup", "write to the image", "write to hosts", "new privileges", "capabilities", "setuid",
+         "root", "su", "kernel log"],
 )  # fmt: skip
 def test_what_a_job_must_not_do_fails(client: FarmClient, script: str) -> None:
     assert client.run(f"{script} && echo it works").stdout.count("it works") == 0

@@ -1,4 +1,4 @@
-"""What the farm allows: limits are refused, never bent; tenants are known by their tokens; a bad policy stops the start."""
+"""What the farm allows: limits are refused, never bent; tenants known by their tokens; a bad policy refused."""
 
 import math
 from pathlib import Path

@@ -103,7 +103,7 @@ def test_what_is_null_was_not_said() -> None:
         ({"input_files": ["data.csv"]}, "input_files: "),
         ({"input_files": [{"content": "aGk="}]}, "input_files: "),
         ({"input_files": [{"name": 5, "content": "aGk="}]}, "input_files: "),
-        ({"input_files": [{"name": "a", "content": "aGk="}, {"name": "a", "text": ""}]}, "input_files: two input files are named 'a'"),
+        ({"input_files": [{"name": "a", "text": ""}, {"name": "a", "text": ""}]}, "input_files: two input files"),
         ({"input_files": {"data.csv": 5}}, "input_files.data.csv"),
         ({"input_files": {"data.csv": None}}, "input_files.data.csv"),
         ({"input_files": {"data.csv": {"txt": "a"}}}, "input_files.data.csv"),
@@ -120,7 +120,9 @@ def test_a_request_of_the_wrong_shape_is_refused_with_the_field(fields: dict[str
     assert len(str(refusal.value)) < 500
 
 
-@pytest.mark.parametrize("runtime", ["fortran", "", "python;id", "--privileged", "../bash", "Bash", "bash\n", "base"], ids=ascii)
+@pytest.mark.parametrize(
+    "runtime", ["fortran", "", "python;id", "--privileged", "../bash", "Bash", "bash\n", "base"], ids=ascii
+)
 def test_an_unknown_runtime_is_refused_with_the_known_ones(rules: Policy, runtime: str) -> None:
     assert refused(rules, runtime=runtime) == f"unknown runtime {runtime!r}; this farm has bash"
 
@@ -143,8 +145,8 @@ def test_an_empty_script_is_refused(rules: Policy, script: str) -> None:
         ({"args": ["a", "b"]}, {"args": ["a", "b", "c"]}, "args: 3 arguments; up to 2 are allowed"),
         ({"label": "é" * 200}, {"label": "é" * 201}, "label has 201 characters; up to 200 are allowed"),
         (
-            {"input_files": {name: "" for name in "abc"}},
-            {"input_files": {name: "" for name in "abcd"}},
+            {"input_files": dict.fromkeys("abc", "")},
+            {"input_files": dict.fromkeys("abcd", "")},
             "4 input files; up to 3 are allowed",
         ),
         (
@@ -155,7 +157,9 @@ def test_an_empty_script_is_refused(rules: Policy, script: str) -> None:
     ],
     ids=["script", "script in bytes", "stdin", "arguments", "label", "input files", "input bytes"],
 )
-def test_every_cap_is_kept_to_the_last_one(rules: Policy, within: dict[str, Any], over: dict[str, Any], told: str) -> None:
+def test_every_cap_is_kept_to_the_last_one(
+    rules: Policy, within: dict[str, Any], over: dict[str, Any], told: str
+) -> None:
     checked(rules, **within)
     assert refused(rules, **over) == told
 

@@ -82,8 +82,9 @@ def test_a_new_folder_is_a_new_runtime(tmp_path: Path) -> None:
         ("a: !!python/object/apply:os.system ['true']", ""),
     ],
     ids=["unknown field", "a name of its own", "no script", "no example", "empty command", "command as one string",
-         "number for a version", "number in the environment", "environment as a list", "script outside", "absolute script",
-         "empty script", "empty file", "list", "number", "broken YAML", "YAML that wants to run code"],
+         "number for a version", "number in the environment", "environment as a list", "script outside",
+         "absolute script", "empty script", "empty file", "list",
+         "number", "broken YAML", "YAML that wants to run code"],
 )  # fmt: skip
 def test_a_runtime_that_is_not_understood_is_refused_with_the_file_and_the_place(
     tmp_path: Path, text: str, culprit: str
@@ -115,12 +116,41 @@ def test_the_command_line_is_the_command_with_the_script_and_the_caller_s_argume
 @pytest.mark.parametrize(("cpus", "threads"), [(0.1, "1"), (1, "1"), (1.01, "2"), (4, "4"), (7.5, "8")])
 def test_the_environment_tells_the_cores_rounded_up(tmp_path: Path, cpus: float, threads: str) -> None:
     loaded = runtime(tmp_path, env={"THREADS": "{cpus}", "BOTH": "-t {cpus} -m {memory_mb}M", "PLAIN": "{other}"})
-    assert loaded.environment(limits(cpus)) == {"THREADS": threads, "BOTH": f"-t {threads} -m 1024M", "PLAIN": "{other}"}
+    assert loaded.environment(limits(cpus)) == {
+        "THREADS": threads,
+        "BOTH": f"-t {threads} -m 1024M",
+        "PLAIN": "{other}",
+    }
 
 
 def test_the_environment_tells_the_memory_in_mib(tmp_path: Path) -> None:
     loaded = runtime(tmp_path, env={"HEAP": "{memory_mb}m"})
     assert loaded.environment(limits(memory=512 * 1024**2)) == {"HEAP": "512m"}
+
+
+@pytest.mark.parametrize(
+    ("name", "succeeded", "litter"),
+    [
+        ("paper.aux", True, True),
+        ("paper.aux", False, True),
+        ("chapters/one.aux", True, True),
+        ("paper.log", True, True),
+        ("paper.log", False, False),
+        ("d/e/paper.log", True, True),
+        ("__pycache__/a.pyc", True, True),
+        ("lib/__pycache__/a.pyc", False, True),
+        ("paper.pdf", True, False),
+        ("paper.auxx", True, False),
+        ("paper.AUX", True, False),
+        ("aux", True, False),
+        ("pycache/a.pyc", True, False),
+    ],
+)
+def test_scratch_is_litter_always_and_logs_only_when_the_job_succeeded(
+    tmp_path: Path, name: str, succeeded: bool, litter: bool
+) -> None:
+    loaded = runtime(tmp_path, scratch=["*.aux", "__pycache__/*"], logs=["*.log"])
+    assert loaded.is_litter(name, succeeded=succeeded) is litter
 
 
 @pytest.fixture
@@ -160,7 +190,9 @@ def test_equal_folders_have_equal_hashes_wherever_and_whenever_they_were_made(fo
     ],
     ids=["a byte", "emptied", "a file's name", "a folder's name", "moved", "executable", "removed", "added", "hidden"],
 )
-def test_a_change_of_content_name_or_executable_bit_changes_the_hash(folder: Path, change: Callable[[Path], object]) -> None:
+def test_a_change_of_content_name_or_executable_bit_changes_the_hash(
+    folder: Path, change: Callable[[Path], object]
+) -> None:
     before = folder_hash(folder)
     change(folder)
     assert folder_hash(folder) != before

@@ -12,7 +12,9 @@ from farm.settings import Settings, broker_url
 
 def settings(**given: object) -> Settings:
     """What the environment says: these variables, with `SCIFARM_` before their names, and a home."""
-    return Settings.from_env({"HOME": "/home/ada"} | {f"SCIFARM_{key.upper()}": str(value) for key, value in given.items()})
+    return Settings.from_env(
+        {"HOME": "/home/ada"} | {f"SCIFARM_{key.upper()}": str(value) for key, value in given.items()}
+    )
 
 
 def test_an_empty_environment_means_the_services_that_the_farm_starts_itself() -> None:
@@ -153,11 +155,14 @@ def test_secrets_do_not_show_when_settings_are_printed() -> None:
 
 def test_settings_cannot_be_changed() -> None:
     with pytest.raises(ValidationError, match="frozen"):
-        settings().slots = 5  # type: ignore[misc]
+        settings().slots = 5
 
 
 def test_other_variables_are_not_ours() -> None:
-    assert Settings.from_env({"HOME": "/home/ada", "STATE": "/x", "SCIFARM_IN_SCOPE": "1", "scifarm_state": "/y"}) == settings()
+    assert (
+        Settings.from_env({"HOME": "/home/ada", "STATE": "/x", "SCIFARM_IN_SCOPE": "1", "scifarm_state": "/y"})
+        == settings()
+    )
 
 
 def test_keys_of_the_store_come_from_the_settings_first(tmp_path: Path) -> None:

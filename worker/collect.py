@@ -2,14 +2,13 @@
 silence. It runs when every process of the job is dead and the file system is read-only.
 """
 
-import fnmatch
 import hashlib
 import mimetypes
 import os
 import stat
 import threading
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from io import FileIO
 from typing import NamedTuple
@@ -50,12 +49,15 @@ class Collected(NamedTuple):
 
 
 def collect(
-    root: int, rules: OutputRules, inputs: Mapping[str, InputFile] | None = None, scratch: tuple[str, ...] = ()
+    root: int,
+    rules: OutputRules,
+    inputs: Mapping[str, InputFile] | None = None,
+    is_litter: Callable[[str], bool] = lambda _: False,
 ) -> Collected:
     """Every new or changed regular file below the folder `root` (a descriptor), hidden ones included.
 
-    A file whose content equals the input of its name was not changed. Files that match a `scratch` pattern are the
-    runtime's own litter. When there are more than the rules allow, the first in the order of their paths are kept.
+    A file whose content equals the input of its name was not changed; what `is_litter` says of a name is the runtime's
+    own, not a result. When there are more than the rules allow, the first in the order of their paths are kept.
     """
     rejects = _Rejects()
     outputs: list[Output] = []
@@ -63,19 +65,20 @@ def collect(
     deadline = time.monotonic() + rules.seconds
     for path, info in sorted(_files(root, rules, deadline, rejects)):
         name = names.to_text(path)
-        if any(fnmatch.fnmatchcase(name, pattern) for pattern in scratch):
+        if is_litter(name):
             continue
         if len(outputs) == rules.count:
             rejects.count_only(f"too many files: the first {rules.count} in the order of their names were kept")
         elif time.monotonic() > deadline:
             rejects.count_only(f"too slow: looking through the outputs may take {rules.seconds:g} s")
         elif info.st_size > rules.file_bytes:
-            rejects.add(path, f"too large: {info.st_size} bytes, {int(rules.file_bytes)} are allowed")
+            allowed = int(rules.file_bytes)
+            rejects.add(path, f"too large: {allowed} bytes are allowed", f", it has {info.st_size}")
         elif total + info.st_size > rules.total_bytes:
             rejects.add(path, f"too much: all outputs together may have {int(rules.total_bytes)} bytes")
         else:
             artifact = _describe(root, path, name, rejects)
-            if artifact is None or _unchanged(artifact, (inputs or {}).get(name)):
+            if artifact is None or _unchanged(artifact, (inputs or {}).get(os.fsdecode(path))):
                 continue
             outputs.append(Output(path, artifact))
             total += artifact.bytes
@@ -99,9 +102,10 @@ def open_beneath(root: int, path: bytes) -> Iterator[FileIO]:
         file = os.open(last, _OPEN, dir_fd=at)
     finally:
         os.close(at)
+    if not stat.S_ISREG(os.fstat(file).st_mode):
+        os.close(file)
+        raise OSError(f"{names.shown(names.to_text(path))} is no regular file")
     with FileIO(file) as stream:
-        if not stat.S_ISREG(os.fstat(file).st_mode):
-            raise OSError(f"{names.shown(names.to_text(path))} is no regular file")
         yield stream
 
 
@@ -117,26 +121,30 @@ def _files(
             rejects.add(b"/".join(parts), "folder cannot be read")
             continue
         try:
-            for entry in os.scandir(at):
-                name = os.fsencode(entry.name)
-                path = b"/".join((*parts, name))
-                if time.monotonic() > deadline:
-                    rejects.count_only(f"too slow: looking through the outputs may take {rules.seconds:g} s")
-                    return
-                info = entry.stat(follow_symlinks=False)
-                if stat.S_ISREG(info.st_mode):
-                    yield path, info
-                elif not stat.S_ISDIR(info.st_mode):
-                    if not _is_whiteout(info):
-                        rejects.add(
-                            path, f"{_KINDS.get(stat.S_IFMT(info.st_mode), 'special file')}, not a regular file"
-                        )
-                elif len(parts) + 1 > rules.depth:
-                    rejects.add(path, f"too deep: {rules.depth} folders below each other are allowed")
-                else:
-                    pending.append((*parts, name))
+            with os.scandir(at) as entries:
+                for entry in entries:
+                    if time.monotonic() > deadline:
+                        rejects.count_only(f"too slow: looking through the outputs may take {rules.seconds:g} s")
+                        return
+                    inner = (*parts, os.fsencode(entry.name))
+                    info = entry.stat(follow_symlinks=False)
+                    if stat.S_ISREG(info.st_mode):
+                        yield b"/".join(inner), info
+                    elif stat.S_ISDIR(info.st_mode) and len(inner) <= rules.depth:
+                        pending.append(inner)
+                    elif reason := _reason(info, rules):
+                        rejects.add(b"/".join(inner), reason)
         finally:
             os.close(at)
+
+
+def _reason(info: os.stat_result, rules: OutputRules) -> str:
+    """Why what is no regular file is not taken; empty for an overlay's note that an input was deleted."""
+    if stat.S_ISDIR(info.st_mode):
+        return f"too deep: {rules.depth} folders below each other are allowed"
+    if stat.S_ISCHR(info.st_mode) and info.st_rdev == 0:  # no job can make a device itself
+        return ""
+    return f"{_KINDS.get(stat.S_IFMT(info.st_mode), 'special file')}, not a regular file"
 
 
 def _descend(root: int, parts: tuple[bytes, ...]) -> int | None:
@@ -150,11 +158,6 @@ def _descend(root: int, parts: tuple[bytes, ...]) -> int | None:
             os.close(at)
         at = inner
     return at
-
-
-def _is_whiteout(info: os.stat_result) -> bool:
-    """Whether this is how an overlay notes that an input was deleted. (No job can make a device itself.)"""
-    return stat.S_ISCHR(info.st_mode) and info.st_rdev == 0
 
 
 def _unchanged(artifact: Artifact, staged: InputFile | None) -> bool:
@@ -173,7 +176,7 @@ def _describe(root: int, path: bytes, name: str, rejects: "_Rejects") -> Artifac
                 digest.update(block[:count])
                 size += count
     except OSError as error:
-        rejects.add(path, f"cannot be read: {error.strerror or error}")
+        rejects.add(path, "cannot be read", f": {error.strerror or error}")
         return None
     mime = media_type(name, head)
     text = _text(head) if size < TEXT_BYTES and (mime.startswith("text/") or mime == "application/json") else None
@@ -212,9 +215,10 @@ class _Rejects:
         self._named: list[Rejected] = []
         self._counts: dict[str, int] = {}
 
-    def add(self, path: bytes, reason: str) -> None:
+    def add(self, path: bytes, reason: str, detail: str = "") -> None:
+        """`detail` is told with a name only: what is counted must be few different reasons."""
         if len(self._named) < NAMED_REJECTS:
-            self._named.append(Rejected(name=names.to_text(path), reason=reason))
+            self._named.append(Rejected(name=names.to_text(path), reason=f"{reason}{detail}"))
         else:
             self.count_only(reason)
 

@@ -10,18 +10,20 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
+from farm.catalogue import Catalogue
 from farm.errors import FarmError, TryAgain
 from farm.job import Image, InputFile, JobRecord, JobResult, Problem, Status
 from farm.policy import Policy
 from farm.runtime import Runtime
 from storage.ledger import Claim, Ledger
 from storage.objects import ObjectStore, input_key
+from worker.advice import advise
 from worker.cage import Cage
 from worker.collect import collect
 from worker.heart import LEASE, Heart, Pulse
 from worker.images import BuiltImage, Images
 from worker.publish import Publisher, patiently
-from worker.run import Job, run
+from worker.run import Job, Run, run
 from worker.sandbox import Sandboxes
 from worker.workspace import Workspace
 
@@ -43,6 +45,7 @@ class Executor:
     policy: Policy
     runtimes: dict[str, Runtime]
     images: Images
+    catalogue: Catalogue
     sandboxes: Sandboxes
     cage: Cage
     heart: Heart
@@ -105,7 +108,8 @@ class Executor:
             root = os.open(workspace.changed, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
             stack.callback(os.close, root)
             self.ledger.mark(record.job_id, claim.fence, Status.UPLOADING)
-            found = collect(root, self.policy.outputs, inputs, runtime.scratch)
+            is_litter = partial(runtime.is_litter, succeeded=ran.status is Status.SUCCEEDED)
+            found = collect(root, self.policy.outputs, inputs, is_litter)
             publisher = Publisher(self.objects, record, pulse)
             outputs = publisher.outputs(root, found)
             logs, notes = publisher.logs(ran, {output.name for output in outputs})
@@ -126,7 +130,7 @@ class Executor:
                 limits=spec.limits,
                 image=Image(name=image.tag, digest=image.digest),
                 attempt=claim.attempt,
-                notes=(*notes, *self._stale(image)),
+                notes=(*notes, *self._advice(ran, runtime), *self._stale(image)),
             )
             publisher.manifest(result)
             return result
@@ -140,6 +144,13 @@ class Executor:
     def _fetch(self, file: InputFile, workspace: Workspace) -> None:
         with self.objects.open(input_key(file.sha256)) as body:
             workspace.stage(file.name, lambda target: shutil.copyfileobj(body, target))
+
+    def _advice(self, ran: Run, runtime: Runtime) -> list[str]:
+        return (
+            []
+            if ran.status is Status.SUCCEEDED
+            else advise(f"{ran.stdout.text}\n{ran.stderr.text}", runtime, self.catalogue)
+        )
 
     def _teller(self, record: JobRecord) -> Callable[[str, str], None]:
         def tell(stream: str, text: str) -> None:

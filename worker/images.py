@@ -17,9 +17,10 @@ from pydantic import TypeAdapter
 
 from farm.errors import FarmError, Misconfigured
 from farm.job import Model
-from farm.runtime import BASE, folder_hash
+from farm.runtime import BASE, BaseImage, folder_hash, load_runtimes
 
 DISTRIBUTION, SUITE = "debian", "trixie"
+CATALOGUE = "/usr/share/scifarm/catalogue.json"
 Say = Callable[[str], None]
 
 
@@ -49,6 +50,7 @@ class Images:
 
     def __init__(self, folder: Path, register: Path) -> None:
         self.folder = folder
+        self.catalogues = register.with_name("catalogue")
         self._path = register
         self._seen: tuple[int, dict[str, BuiltImage]] = (0, {})
         self._tags: dict[str, str] = {}
@@ -61,7 +63,7 @@ class Images:
 
     def _current_tag(self, name: str) -> str:
         content = folder_hash(self.folder / name)
-        if name != BASE:
+        if name != BASE and self._own_base(name) is None:
             content = f"{content[:8]}{folder_hash(self.folder / BASE)[:8]}"
         return f"localhost/scifarm-{name}:{content}"
 
@@ -105,18 +107,43 @@ class Images:
             name=name, tag=tag, id=str(image.id), digest=str(image.attrs["Digest"]), size=int(image.attrs["Size"]),
             seconds=round(time.monotonic() - start, 1), built=time.time(),
         )  # fmt: skip
+        if name != BASE:
+            self._keep_catalogue(done)
         self._register(done)
         _prune(client, name, tag)
         return done
 
     def _base(self, client: podman.PodmanClient, name: str, say: Say) -> str:
         """The tag of what the image of `name` is built on, made where it is missing."""
-        if name != BASE:
+        own = self._own_base(name)
+        if name != BASE and own is None:
             return self._one(client, BASE, say).tag
-        tag = f"localhost/scifarm-{DISTRIBUTION}:{SUITE}"
+        wanted = own or BaseImage(image=f"{DISTRIBUTION}:{SUITE}-slim", suite=SUITE)
+        tag = f"localhost/scifarm-{wanted.image.replace(':', '-')}:{wanted.suite}"
         if _find(client, tag) is None:
-            _bootstrap(tag, say)
+            _bootstrap(name, wanted, tag, say)
         return tag
+
+    def _own_base(self, name: str) -> BaseImage | None:
+        return None if name == BASE else load_runtimes(self.folder)[name].base
+
+    def _keep_catalogue(self, image: BuiltImage) -> None:
+        """Copy what the image tells of itself to where it is read without starting a container."""
+        command = [
+            "podman",
+            "run",
+            "--rm",
+            "--network=none",
+            "--cgroups=disabled",
+            "--pull=never",
+            image.id,
+            "cat",
+            CATALOGUE,
+        ]
+        told = subprocess.run(command, capture_output=True, check=False, cwd="/")
+        if told.returncode == 0:
+            self.catalogues.mkdir(parents=True, exist_ok=True)
+            (self.catalogues / f"{image.name}.json").write_bytes(told.stdout)
 
     def _register(self, image: BuiltImage) -> None:
         entries = self.built() | {image.name: image}
@@ -126,21 +153,19 @@ class Images:
         draft.replace(self._path)
 
 
-def _bootstrap(tag: str, say: Say) -> None:
-    short = f"{DISTRIBUTION}:{SUITE}-slim"
-    say(f"base: asking the registry for {short}")
-    if (
-        subprocess.run(["podman", "pull", "--quiet", short], capture_output=True, timeout=600, check=False).returncode
-        == 0
-    ):
-        _run(["podman", "tag", short, tag], "base", say)
+def _bootstrap(name: str, wanted: BaseImage, tag: str, say: Say) -> None:
+    """Give `tag` to the base of an image: from a registry where one answers, else made from the suite's packages."""
+    say(f"{name}: asking the registry for {wanted.image}")
+    pull = ["podman", "pull", "--quiet", wanted.image]
+    if subprocess.run(pull, capture_output=True, timeout=600, check=False).returncode == 0:
+        _run(["podman", "tag", wanted.image, tag], name, say)
         return
-    say(f"base: no registry answers; making {SUITE} from its packages (about 20 s)")
+    say(f"{name}: no registry answers; making {wanted.suite} from its packages (about 20 s)")
     with tempfile.TemporaryDirectory(prefix="scifarm-") as folder:
-        archive = Path(folder) / "base.tar"
-        make = ["mmdebstrap", "--mode=root", "--variant=minbase", "--quiet", SUITE, str(archive)]
-        _run(["podman", "unshare", *make], "base", say)
-        _run(["podman", "import", "--quiet", str(archive), tag], "base", say)
+        archive = str(Path(folder) / "base.tar")
+        make = ["mmdebstrap", "--mode=root", "--variant=minbase", "--quiet", wanted.suite, archive]
+        _run(["podman", "unshare", *make], name, say)
+        _run(["podman", "import", "--quiet", archive, tag], name, say)
 
 
 def _build(name: str, folder: Path, tag: str, base: str, say: Say) -> None:

@@ -61,14 +61,17 @@ class Log:
         """All of it, or its head and tail with a line between that says how much was left out."""
         self.file.seek(0)
         head = self.file.read(2 * _KEEP)
-        if self.size <= 2 * _KEEP and len(whole := head.decode(errors="replace")) <= 2 * CHARS:
-            return whole
-        first, last = head.decode(errors="replace")[:CHARS], self._tail.decode(errors="replace")[-CHARS:]
-        left_out = self.size - len(first.encode()) - len(last.encode())
-        return f"{first}\n… {left_out:,} bytes left out …\n{last}"
+        if not self.truncated:
+            return head.decode(errors="replace")
+        first = head.decode(errors="surrogateescape")[:CHARS].encode(errors="surrogateescape")
+        last = self._tail.decode(errors="surrogateescape")[-CHARS:].encode(errors="surrogateescape")
+        note = f"… {self.size - len(first) - len(last):,} bytes left out …"
+        return f"{first.decode(errors='replace')}\n{note}\n{last.decode(errors='replace')}"
 
     @property
     def truncated(self) -> bool:
         """Whether `text` leaves something out."""
+        if self.kept < self.size or self.size > 2 * _KEEP:
+            return True
         self.file.seek(0)
-        return self.size > 2 * _KEEP or len(self.file.read().decode(errors="replace")) > 2 * CHARS
+        return len(self.file.read().decode(errors="surrogateescape")) > 2 * CHARS

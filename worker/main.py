@@ -15,6 +15,7 @@ from celery import Celery
 from celery.platforms import SecurityWarning
 from celery.signals import setup_logging, worker_shutting_down
 
+from farm.catalogue import Catalogue
 from farm.errors import Misconfigured
 from farm.policy import Policy
 from farm.runtime import load_runtimes
@@ -56,7 +57,8 @@ def run_worker(settings: Settings) -> None:
     ledger, objects = connect(settings)
     heart = Heart(ledger)
     executor = Executor(
-        ledger, objects, policy, load_runtimes(settings.images), images, sandboxes, cage, heart, folder
+        ledger=ledger, objects=objects, policy=policy, runtimes=load_runtimes(settings.images), images=images,
+        catalogue=Catalogue(images.catalogues), sandboxes=sandboxes, cage=cage, heart=heart, folder=folder,
     )  # fmt: skip
     app = celery_app(settings.broker_url, policy.ceilings.timeout)
     serve_jobs(app, executor)

@@ -78,6 +78,8 @@ def run(
         stdout.finish()
         stderr.finish()
     if trouble := sandboxes.failure(job.workspace):
+        stdout.close()
+        stderr.close()
         raise SandboxError(f"the container did not start: {trouble}")
     usage = Usage(
         wall_s=round(time.monotonic() - begun, 3),
