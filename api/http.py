@@ -10,12 +10,12 @@ from typing import Any
 import uvicorn
 from mcp.server.mcpserver import Context, MCPServer
 from mcp.server.transport_security import TransportSecuritySettings
-from starlette.applications import Starlette
 from starlette.requests import Request
 from starlette.responses import JSONResponse, PlainTextResponse, RedirectResponse, Response
 from starlette.routing import Route
 from starlette.types import ASGIApp, Receive, Scope, Send
 
+from api.body import StrictBodies
 from api.dispatch import Dispatch
 from farm.errors import Expired, FarmError, TryAgain
 from farm.policy import LOCAL, Policy
@@ -43,7 +43,8 @@ def build_app(server: MCPServer[Any], dispatch: Dispatch, settings: Settings) ->
         Route("/a/{link}/{name:path}", _download(dispatch), methods=["GET", "HEAD"]),
         Route("/healthz", _health(dispatch), methods=["GET"]),
     ]
-    return Guard(mcp, dispatch.policy, open_to_all=is_loopback(settings.api_host) and not dispatch.policy.tenants)
+    strict = StrictBodies(mcp, settings.body_limit)
+    return Guard(strict, dispatch.policy, open_to_all=is_loopback(settings.api_host) and not dispatch.policy.tenants)
 
 
 def tenant_of(ctx: Context[Any, Any]) -> str:
@@ -63,7 +64,7 @@ def is_loopback(host: str) -> bool:
 class Guard:
     """Lets nobody in who has no token, unless everybody who can knock is on this machine; marks every answer safe."""
 
-    def __init__(self, app: Starlette, policy: Policy, *, open_to_all: bool) -> None:
+    def __init__(self, app: ASGIApp, policy: Policy, *, open_to_all: bool) -> None:
         self._app = app
         self._policy = policy
         self._open = open_to_all

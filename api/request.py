@@ -45,6 +45,13 @@ class TextFile(Model):
     text: str
 
 
+def _number(value: Any) -> Any:
+    """Numbers, also as text, which some clients send; not true and false, which Python would take for 1 and 0."""
+    return str(value) if isinstance(value, bool) else value
+
+
+Amount = Annotated[float | str, BeforeValidator(_number)]
+Size = Annotated[int | str, BeforeValidator(_number)]
 InputFiles = Annotated[dict[str, str | TextFile], BeforeValidator(_as_mapping)]
 Strings = Annotated[list[str], BeforeValidator(_unwrap)]
 
@@ -58,9 +65,9 @@ class RunRequest(Model):
     args: Strings = Field(default_factory=list)
     stdin: str = ""
     label: str = ""
-    timeout: float | str | None = None
-    memory: int | str | None = None
-    cpus: float | str | None = None
+    timeout: Amount | None = None
+    memory: Size | None = None
+    cpus: Amount | None = None
 
     @classmethod
     def parse(cls, fields: Mapping[str, Any]) -> "RunRequest":

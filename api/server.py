@@ -12,7 +12,7 @@ from mcp_types import CallToolResult, TextContent, ToolAnnotations
 from pydantic import Field, ValidationError
 
 from api.dispatch import Dispatch, Tell
-from api.request import InputFiles, RunRequest, Strings, explain
+from api.request import Amount, InputFiles, RunRequest, Size, Strings, explain
 from api.text import describe
 from farm.catalogue import Entry
 from farm.errors import FarmError, InvalidRequest
@@ -150,9 +150,9 @@ class Tools:
         ] = None,
         args: Strings | None = None,
         stdin: str | None = None,
-        timeout: Annotated[float | None, Field(description="seconds")] = None,
-        memory: Annotated[int | str | None, Field(description='such as "2GiB"')] = None,
-        cpus: float | None = None,
+        timeout: Annotated[Amount | None, Field(description="seconds")] = None,
+        memory: Annotated[Size | None, Field(description='such as "2GiB"')] = None,
+        cpus: Amount | None = None,
         label: str | None = None,
         wait: Wait = WAIT,
     ) -> Annotated[CallToolResult, JobResult]:

@@ -20,6 +20,7 @@ from farm.job import Model
 from farm.runtime import BASE, BaseImage, folder_hash, load_runtimes
 
 DISTRIBUTION, SUITE = "debian", "trixie"
+HOST_CERTIFICATES = Path("/etc/ssl/certs/ca-certificates.crt")
 CATALOGUE = "/usr/share/scifarm/catalogue.json"
 Say = Callable[[str], None]
 
@@ -169,12 +170,15 @@ def _bootstrap(name: str, wanted: BaseImage, tag: str, say: Say) -> None:
 
 
 def _build(name: str, folder: Path, tag: str, base: str, say: Say) -> None:
-    """Build with the host's network and certificates: a package mirror may be reachable only from there."""
+    """Build with the host's network; its certificates are at hand for pip, for it may reach its mirror by a proxy."""
     say(f"{name}: building {tag}")
     command = ["podman", "build", "--isolation=chroot", "--network=host", "--pull=never", "--layers",
                f"--build-arg=BASE={base}", f"--tag={tag}", f"--label=scifarm.runtime={name}"]  # fmt: skip
-    if Path("/etc/ssl/certs").is_dir():
-        command.append("--volume=/etc/ssl/certs:/etc/ssl/certs:ro")
+    if HOST_CERTIFICATES.exists():
+        command += [
+            f"--volume={HOST_CERTIFICATES.resolve()}:/run/host-certificates:ro",
+            "--build-arg=PIP_CERT=/run/host-certificates",
+        ]
     _run([*command, str(folder)], name, say)
 
 

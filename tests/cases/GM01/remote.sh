@@ -1,0 +1,3 @@
+gmt begin topo png
+  gmt grdimage @earth_relief_60m -JH15c
+gmt end

@@ -1,0 +1,2 @@
+g.region -p >/dev/null
+r.info nosuchmap

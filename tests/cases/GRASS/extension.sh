@@ -1,0 +1,1 @@
+g.extension extension=r.stream.order

@@ -1,0 +1,2 @@
+println("café")
+error("l2")

@@ -1,0 +1,2 @@
+import Pkg
+Pkg.add("CSV")

@@ -1,0 +1,3 @@
+x = 1
+y = (2
+println("word")

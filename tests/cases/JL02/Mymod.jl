@@ -1,0 +1,3 @@
+module Mymod
+twice(x) = 2x
+end

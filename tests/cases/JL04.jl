@@ -1,0 +1,2 @@
+using Plots
+plot(sin, 0, 6)

@@ -1,0 +1,10 @@
+ï»¿x = "café";
+if true
+  disp (x), disp (argv ())
+end
+%{
+block
+%}
+z = input ("");
+disp (z)
+w = undefd;

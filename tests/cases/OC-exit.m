@@ -1,0 +1,3 @@
+clear all; close all; clc
+plot (1:3);
+exit (3);

@@ -1,0 +1,1 @@
+pkg load nosuchpkg

@@ -1,0 +1,2 @@
+surf (peaks);
+print ("peaks.png");

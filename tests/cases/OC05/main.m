@@ -1,0 +1,2 @@
+a = load ("in.txt");
+disp (twice (a));

@@ -1,0 +1,3 @@
+x = 1;
+error ("this went wrong");
+disp ("word");

@@ -1,0 +1,3 @@
+import time
+print("before the end")
+time.sleep(600)

@@ -1,0 +1,4 @@
+f <- function(x) {
+  y <- x
+  stop("in helper")
+}

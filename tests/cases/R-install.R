@@ -1,0 +1,2 @@
+install.packages("fuzzyjoin")
+library(fuzzyjoin)

@@ -1,0 +1,2 @@
+install.packages("fuzzyjoin", repos="https://cran.example.org")
+library(fuzzyjoin)

@@ -1,0 +1,6 @@
+plot(1:10); hist(rnorm(100))
+dev.off()
+curve(sin, 0, 6)
+pdf("own.pdf"); plot(1); dev.off()
+dev.new(width = 10, height = 4)
+boxplot(mpg ~ cyl, mtcars)

@@ -1,0 +1,2 @@
+cat("one\n"); x <- 2
+sqrt("a")

@@ -1,0 +1,3 @@
+print(Sys.timezone())
+now <- Sys.time()
+stopifnot(abs(as.numeric(as.POSIXct(format(now)) - now)) < 1)

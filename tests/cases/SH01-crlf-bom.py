@@ -1,0 +1,5 @@
+﻿import sys
+print("""a
+b""", sys.argv)
+import helper
+1/0

@@ -1,0 +1,3 @@
+x=1
+plot sin(x)
+plot "nothere.dat"
