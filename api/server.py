@@ -112,25 +112,35 @@ def _tool(function: Callable[..., Any], title: str, annotations: ToolAnnotations
     arguments = tool.fn_metadata.arg_model
     arguments.model_config["extra"] = "forbid"
     arguments.model_rebuild(force=True)
-    tool.parameters = _lean(arguments.model_json_schema())
+    tool.parameters = _lean(arguments.model_json_schema(), _NOISE)
     if tool.fn_metadata.output_schema:
-        tool.fn_metadata.output_schema = _lean(tool.fn_metadata.output_schema)
+        tool.fn_metadata.output_schema = _lean(tool.fn_metadata.output_schema, _NOISE_IN_ANSWERS)
     return tool
 
 
-def _lean(schema: Any, inside: str = "") -> Any:
-    """A JSON schema without the titles and class descriptions that pydantic adds: every prompt pays for them."""
+# Bounds and patterns are checked all the same, and refused in a sentence.
+_NOISE = frozenset({"title", "pattern", "minimum", "exclusiveMinimum", "ge"})
+_NOISE_IN_ANSWERS = _NOISE | {"default", "additionalProperties", "description"}
+
+
+def _lean(schema: Any, noise: frozenset[str], inside: str = "") -> Any:
+    """A JSON schema without what every prompt would pay for and no model needs."""
     if isinstance(schema, list):
-        return [_lean(part) for part in schema]
+        return [_lean(part, noise) for part in schema]
     if not isinstance(schema, dict):
         return schema
     if inside in ("properties", "$defs"):
-        return {name: _lean(part) for name, part in schema.items()}
-    return {
-        key: _lean(part, key)
-        for key, part in schema.items()
-        if key != "title" and not (key == "description" and "properties" in schema)
-    }
+        return {name: _lean(part, noise) for name, part in schema.items()}
+    kept = {key: _lean(part, noise, key) for key, part in schema.items() if key not in noise}
+    if "properties" in schema:
+        kept.pop("description", None)
+    if kept.get("default", ...) is None:
+        del kept["default"]
+    choices = kept.get("anyOf", ())
+    if choices and all(set(choice) == {"type"} for choice in choices):
+        del kept["anyOf"]
+        kept["type"] = [choice["type"] for choice in choices]
+    return kept
 
 
 class Tools:

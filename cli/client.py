@@ -73,15 +73,16 @@ class FarmClient:
 
         try:
             return asyncio.run(session())
-        except* (httpx2.HTTPError, MCPError, OSError) as group:
-            first = _first(group)
+        except Exception as error:
+            first = _first(error)
+            if isinstance(first, FarmError):
+                raise first from None
+            if not isinstance(first, (httpx2.HTTPError, MCPError, OSError)):
+                raise
             raise CannotReach(
                 f"no farm answers at {self._url} ({first or type(first).__name__}); start one with `scifarm up`, "
                 "or set SCIFARM_PUBLIC_URL and, where tokens are needed, SCIFARM_TOKEN"
             ) from None
-        except* FarmError as group:
-            raise _first(group) from None
-        raise AssertionError
 
 
 def save(output: Artifact, folder: Path) -> Path:

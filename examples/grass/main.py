@@ -8,7 +8,15 @@ gs.run_command("g.region", raster="elevation")
 
 gs.run_command("r.relief", input="elevation", output="relief", altitude=50, azimuth=315, quiet=True)
 gs.run_command("r.slope.aspect", elevation="elevation", slope="slope", quiet=True)
-gs.run_command("r.watershed", elevation="elevation", accumulation="flow", drainage="direction", stream="streams", threshold=250, quiet=True)
+gs.run_command(
+    "r.watershed",
+    elevation="elevation",
+    accumulation="flow",
+    drainage="direction",
+    stream="streams",
+    threshold=250,
+    quiet=True,
+)
 gs.run_command("r.to.vect", flags="s", input="streams", output="streams", type="line", quiet=True)
 gs.run_command("r.contour", input="elevation", output="contours", step=20, quiet=True)
 

@@ -42,6 +42,8 @@ floods.fill_between(period, *band, color="tab:red", alpha=0.2, label="90 % band"
 floods.set(xlabel="return period (months)", title="Floods")
 floods.legend()
 
-pd.DataFrame({"return_period_months": period, "level_m3s": level}).to_csv("return-levels.csv", index=False, float_format="%.3f")
+pd.DataFrame({"return_period_months": period, "level_m3s": level}).to_csv(
+    "return-levels.csv", index=False, float_format="%.3f"
+)
 print(f"recession time {tau:.2f} d, Gumbel location {location:.2f}, scale {scale:.2f} m3/s")
 plt.show()

@@ -22,7 +22,9 @@ gs.run_command("v.db.addtable", map="points", columns="height double precision",
 gs.run_command("v.what.rast", map="points", raster="height", column="height", quiet=True)
 gs.run_command("v.surf.rst", input="points", zcolumn="height", elevation="rebuilt", quiet=True)
 gs.run_command("t.create", output="series", title="t", description="d", quiet=True)
-gs.run_command("t.register", input="series", maps="height,smooth", start="2001-01-01", increment="1 year", flags="i", quiet=True)
+gs.run_command(
+    "t.register", input="series", maps="height,smooth", start="2001-01-01", increment="1 year", flags="i", quiet=True
+)
 gs.run_command("r.out.gdal", input="height", output="height.tif", format="GTiff", quiet=True)
 
 statistics = gs.parse_command("r.univar", map="slope", flags="g")
