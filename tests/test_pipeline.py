@@ -15,6 +15,7 @@ from mcp import StdioServerParameters
 from farm.job import JobResult, Status
 from farm.names import to_bytes
 from farm.policy import LOCAL
+from farm.runtime import load_runtimes
 
 MiB = 1024**2
 Connect = Callable[..., FarmClient]
@@ -550,21 +551,11 @@ def test_the_environment_tells_nothing_of_the_host(farm: Farm, client: FarmClien
     assert not [secret for secret in secrets if secret in result.stdout]
 
 
-def test_only_harmless_variables_are_set(client: FarmClient) -> None:
+def test_only_harmless_variables_are_set(farm: Farm, client: FarmClient) -> None:
     names = {line.partition("=")[0] for line in client.run("env").stdout.splitlines()}
-    assert names <= {
-        "PATH",
-        "HOME",
-        "LANG",
-        "TZ",
-        "DEBIAN_FRONTEND",
-        "HOSTNAME",
-        "container",
-        "PWD",
-        "SHLVL",
-        "_",
-        "OLDPWD",
-    }
+    runtime = load_runtimes(farm.settings.images)["bash"]
+    ordinary = {"PATH", "HOME", "LANG", "TZ", "DEBIAN_FRONTEND", "HOSTNAME", "container", "PWD", "SHLVL", "_", "OLDPWD"}
+    assert names <= ordinary | set(runtime.env)
 
 
 @pytest.mark.parametrize(

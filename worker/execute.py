@@ -13,6 +13,7 @@ from pathlib import Path
 from farm.catalogue import Catalogue
 from farm.errors import FarmError, TryAgain
 from farm.job import Image, InputFile, JobRecord, JobResult, Problem, Status
+from farm.names import shown
 from farm.policy import Policy
 from farm.runtime import Runtime
 from storage.ledger import Claim, Ledger
@@ -25,7 +26,7 @@ from worker.images import BuiltImage, Images
 from worker.publish import Publisher, patiently
 from worker.run import Job, Run, run
 from worker.sandbox import Sandboxes
-from worker.workspace import Workspace
+from worker.workspace import TMP, Workspace
 
 log = logging.getLogger(__name__)
 
@@ -130,7 +131,7 @@ class Executor:
                 limits=spec.limits,
                 image=Image(name=image.tag, digest=image.digest),
                 attempt=claim.attempt,
-                notes=(*notes, *self._advice(ran, runtime), *self._stale(image)),
+                notes=(*notes, *_stray(workspace), *self._advice(ran, runtime), *self._stale(image)),
             )
             publisher.manifest(result)
             return result
@@ -163,6 +164,13 @@ class Executor:
         if image.tag == self.images.tag(image.name):
             return []
         return [f"images/{image.name} changed since its image was built; `scifarm images build {image.name}` renews it"]
+
+
+def _stray(workspace: Workspace) -> list[str]:
+    if not (left := workspace.stray()):
+        return []
+    named = ", ".join(f"{TMP}/{shown(os.fsencode(name).decode(errors='backslashreplace'))}" for name in left[:5])
+    return [f"not kept, because it is not in the working folder: {named}{' and more' if len(left) > 5 else ''}"]
 
 
 def _staged_script(runtime: Runtime, script: bytes) -> InputFile:

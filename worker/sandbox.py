@@ -21,6 +21,7 @@ from farm.runtime import Runtime
 from worker.cage import Cell
 from worker.images import BuiltImage
 from worker.launch import enter
+from worker.seccomp import tighten
 from worker.workspace import JOB_UID, Workspace
 
 WORKING_FOLDER = "/sandbox/output"
@@ -143,6 +144,7 @@ def _template(image: BuiltImage) -> _Template:
     spec["process"]["args"] = [part for part in spec["process"]["args"] if part != "SCRIPT"]
     spec["process"]["env"] = [f"{k}={v}" for k, v in _environment(spec["process"]["env"]).items() if k != "TERM"]
     spec["annotations"] = {}
+    spec["linux"]["seccomp"] = tighten(spec["linux"]["seccomp"])
     run = {"destination": "/run", "type": "tmpfs", "source": "run",
            "options": ["nosuid", "nodev", "noexec", "mode=755", "size=256k", "nr_inodes=32"]}  # fmt: skip
     spec["mounts"] = [run, *(m for m in spec["mounts"] if m["destination"] not in _REPLACED)]

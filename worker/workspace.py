@@ -11,6 +11,7 @@ from worker.mounts import MS_NODEV, MS_NOSUID, MS_RDONLY, MS_REMOUNT, mount, unm
 
 JOB_UID = 1000  # the user of every image, inside the worker's user namespace
 INODES = 65_536  # files a job may have at a time; a tmpfs inode costs the host about a kilobyte
+TMP = "/tmp"  # noqa: S108 (as the job sees its own)
 SAFE = MS_NOSUID | MS_NODEV
 
 
@@ -57,6 +58,12 @@ class Workspace:
         layers = f"lowerdir={self.input},upperdir={self.changed},workdir={self._work},userxattr"
         mount("overlay", self.output, SAFE, layers)
         self._overlaid = True
+
+    def stray(self) -> list[str]:
+        """Files that the script left in TMP, where they are not kept."""
+        with os.scandir(self.tmp) as entries:
+            names = [entry.name for entry in entries if entry.is_file(follow_symlinks=False)]
+        return sorted(name for name in names if not name.startswith("."))
 
     def freeze(self) -> None:
         """Make all of it read-only: what is collected cannot change any more, by the kernel's word."""
