@@ -120,12 +120,12 @@ def _delegate(user: pwd.struct_passwd, command: Sequence[str]) -> None:
             folder.mkdir(exist_ok=True)
             _give(user, folder)
         return
-    if SYSTEMD.exists() and _SCOPE not in os.environ and shutil.which("systemd-run"):
+    own = ROOT / Path("/proc/self/cgroup").read_text(encoding="ascii").rpartition("0::/")[2].strip()
+    if SYSTEMD.exists() and _SCOPE not in os.environ and not _delegated(own) and shutil.which("systemd-run"):
         scope = ["systemd-run", "--scope", "--quiet", "--property=Delegate=yes", f"--setenv={_SCOPE}=1"]
         os.execvpe(scope[0], [*scope, *own_command("enter", "--", *command)], os.environ | {_SCOPE: "1"})
     if SYSTEMD.exists():
-        own = Path("/proc/self/cgroup").read_text(encoding="ascii").rpartition("0::/")[2].strip()
-        _give(user, ROOT / own)
+        _give(user, own)
         return
     controllers = " ".join(f"+{name}" for name in ("memory", "pids", "cpu"))
     (ROOT / "cgroup.subtree_control").write_text(controllers, encoding="ascii")
@@ -133,6 +133,14 @@ def _delegate(user: pwd.struct_passwd, command: Sequence[str]) -> None:
     folder.mkdir()
     (folder / "cgroup.procs").write_text("0", encoding="ascii")
     _give(user, folder)
+
+
+def _delegated(group: Path) -> bool:
+    """Whether systemd left this group to us: a unit's with Delegate=yes, which must not be left for a scope."""
+    try:
+        return os.getxattr(group, "trusted.delegate") == b"1"
+    except OSError:
+        return False
 
 
 def _give(user: pwd.struct_passwd, folder: Path) -> None:

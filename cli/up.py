@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from circus.arbiter import Arbiter
+from circus.exc import ConflictError
 from circus.watcher import Watcher
 from tornado import gen
 
@@ -139,8 +140,13 @@ class _Farm(Arbiter):  # type: ignore[misc]
     """An arbiter that stops its children one after the other, the last started first: what others need ends last."""
 
     def manage_watchers(self) -> Any:
-        """Look after the children, unless they are being stopped."""
-        return None if self._stopping else super().manage_watchers()
+        """Look after the children, unless they are being started or stopped."""
+        if self._stopping:
+            return None
+        try:
+            return super().manage_watchers()
+        except ConflictError:
+            return None
 
     @gen.coroutine
     def _stop_watchers(self, close_output_streams: bool = False, watcher_iter_func: Any = None) -> Any:

@@ -24,7 +24,9 @@ host_packages() {
   if command -v dpkg-query >/dev/null; then
     local missing=()
     for package in "${debian[@]}"; do
-      dpkg-query -W -f '${Status}' "$package" 2>/dev/null | grep -q 'ok installed' || missing+=("$package")
+      # Since the change to 64-bit time, libraries such as libmagic1 are called libmagic1t64.
+      grep -q '^install ok installed' < <(dpkg-query -W -f '${Status}\n' "$package" "${package}t64" 2>/dev/null) ||
+        missing+=("$package")
     done
     [ ${#missing[@]} -eq 0 ] && return
     [ "$(id -u)" = 0 ] || fail "missing on this machine: run \`sudo apt-get install ${missing[*]}\`, then this again"

@@ -196,6 +196,11 @@ class Cage:
         """Cells of jobs that a former worker left behind."""
         for name in sorted({path.name for parent in self.parents for path in parent.iterdir() if path.is_dir()}):
             yield self.cell(name)
+        if self.version == 2:  # a former worker's group may lie in another scope of systemd's
+            (mine,) = self.parents
+            for former in ROOT.rglob(f"jobs/{mine.name}"):
+                if former != mine and os.access(former, os.W_OK):
+                    yield from (_CellV2(former, path.name) for path in former.iterdir() if path.is_dir())
 
 
 def _own_v2(owner: str) -> Path:
@@ -214,9 +219,10 @@ def _own_v2(owner: str) -> Path:
             raise Misconfigured(f"{parent} lacks the controllers {', '.join(sorted(missing))}: {_HOW_V2}")
         leaf.mkdir(exist_ok=True)
         mine.mkdir(parents=True, exist_ok=True)
-        for pid in _read(parent / "cgroup.procs").split():
-            with suppress(ProcessLookupError):
-                (leaf / "cgroup.procs").write_text(pid)
+        while pids := _read(parent / "cgroup.procs").split():  # again, for one may have forked meanwhile
+            for pid in pids:
+                with suppress(ProcessLookupError):
+                    (leaf / "cgroup.procs").write_text(pid)
         for folder in (parent, jobs, mine):
             (folder / "cgroup.subtree_control").write_text(" ".join(f"+{name}" for name in sorted(wanted)))
     except OSError as error:

@@ -7,12 +7,12 @@ import subprocess
 import tempfile
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import podman
 from podman.domain.images import Image as PodmanImage
-from podman.errors import ImageNotFound
+from podman.errors import APIError, ImageNotFound
 from pydantic import TypeAdapter
 
 from farm.errors import FarmError, Misconfigured
@@ -206,11 +206,12 @@ def _find(client: podman.PodmanClient, tag: str) -> PodmanImage | None:
 
 
 def _prune(client: podman.PodmanClient, name: str, keep: str) -> None:
-    """Remove the tags of former contents; podman keeps an image that a container still uses."""
+    """Remove the tags of former contents, and what only they named; an image that a worker still shows stays."""
     for image in client.images.list(filters={"label": f"scifarm.runtime={name}"}):
         for tag in image.tags:
             if tag.startswith(f"localhost/scifarm-{name}:") and tag != keep:
-                image.remove(force=False)
+                with suppress(APIError):
+                    client.images.remove(tag)
 
 
 @contextmanager

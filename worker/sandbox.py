@@ -84,7 +84,7 @@ class Sandboxes:
         spec["process"]["args"] = [*spec["process"]["args"], *runtime.argv(args)]
         environment = _environment(spec["process"]["env"]) | runtime.environment(limits)
         spec["process"]["env"] = [f"{key}={value}" for key, value in environment.items()]
-        spec["mounts"] += self._mounts(environment["HOME"], limits, workspace)
+        spec["mounts"] += self._mounts(Path(template.root), environment["HOME"], limits, workspace)
         (workspace.bundle / "config.json").write_text(json.dumps(spec), encoding="utf-8")
         crun = ["crun", "--cgroup-manager=disabled", f"--root={self._crun}", f"--log={workspace.bundle / 'crun.log'}"]
         command = [*crun, "run", "--bundle", str(workspace.bundle), name]
@@ -106,14 +106,19 @@ class Sandboxes:
         for path in self._crun.iterdir():
             self.discard(path.name)
 
-    def _mounts(self, home: str, limits: Limits, workspace: Workspace) -> list[dict[str, Any]]:
+    def _mounts(self, root: Path, home: str, limits: Limits, workspace: Workspace) -> list[dict[str, Any]]:
         binds = [
             (workspace.output, WORKING_FOLDER, []),
             (workspace.input, "/sandbox/input", ["ro"]),
             (workspace.home, home, []),
             (workspace.tmp, "/tmp", []),
             (workspace.tmp, "/var/tmp", []),
-            *((self._etc / name, f"/etc/{name}", ["ro"]) for name in ("hosts", "hostname", "resolv.conf")),
+            # The image is read-only: where it lacks a file, nothing can be mounted on it.
+            *(
+                (file, f"/etc/{file.name}", ["ro"])
+                for file in self._etc.iterdir()
+                if (root / "etc" / file.name).exists()
+            ),
         ]
         shared_memory = f"size={limits.memory // 2}"
         return [
