@@ -9,8 +9,13 @@ import click
 from rich.text import Text
 
 from cli import show
+from cli.client import FarmClient
 from cli.host import as_service_user, into_user_namespace, own_command, return_freed_memory
+from farm.errors import InvalidRequest
+from farm.job import Status
+from farm.names import shown
 from farm.policy import Policy, token_digest
+from farm.runtime import load_runtimes
 from farm.settings import Settings
 from worker.images import Images, example_names
 
@@ -122,6 +127,30 @@ def list_images(settings: Settings) -> None:
             state = "[green]current[/green]" if image.tag == every.tag(name) else "[yellow]outdated[/yellow]"
             table.add_row(name, state, f"{image.size / 1e6:,.0f} MB", image.digest[:19], clock(image.built))
     show.out.print(table)
+
+
+@images.command("test")
+@click.argument("names", nargs=-1, metavar="[NAME]…")
+@click.pass_obj
+def test_images(settings: Settings, names: tuple[str, ...]) -> None:
+    """Run the smoke scripts of the runtimes on the running farm: those named, or all."""
+    client = FarmClient(settings)
+    table = show.table("runtime", "status", "seconds", "left")
+    failed = False
+    for name in names or load_runtimes(settings.images):
+        smoke = next(iter((settings.images / name).glob("smoke.*")), None)
+        if smoke is None:
+            raise InvalidRequest(f"{name}: there is no images/{name}/smoke.*")
+        with show.progress(name) as tell:
+            script = smoke.read_text(encoding="utf-8")
+            result = client.job("run_script", tell, runtime=name, script=script, timeout=300, memory="4GiB", wait=300)
+        failed = failed or result.status is not Status.SUCCEEDED
+        left = ", ".join(shown(output.name) for output in result.outputs)
+        table.add_row(name, show.status_text(result.status), f"{result.usage.wall_s:.1f}", Text(left))
+        if result.status is not Status.SUCCEEDED:
+            show.job(result)
+    show.out.print(table)
+    sys.exit(1 if failed else 0)
 
 
 @click.command()

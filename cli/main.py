@@ -1,6 +1,7 @@
 """The `scifarm` command: jobs for researchers here, the farm's own commands in `cli.admin`."""
 
 import base64
+import codecs
 import logging
 import os
 import sys
@@ -160,16 +161,24 @@ def runtimes(settings: Settings, search: str | None, as_json: bool) -> None:
 def _request(
     settings: Settings, script: Path, runtime: str | None, inputs: tuple[str, ...], **rest: Any
 ) -> dict[str, Any]:
-    text = script.read_bytes().decode("utf-8-sig", "replace")
     stdin = rest.pop("stdin")
     return {
         "runtime": runtime or _runtime_of(settings, script),
-        "script": text,
+        "script": script_text(script.read_bytes()),
         "input_files": dict(_input(entry) for entry in inputs) or None,
         "args": list(rest.pop("args")) or None,
         "stdin": stdin.read() if stdin else None,
         **rest,
     }
+
+
+def script_text(data: bytes) -> str:
+    """A script as text: UTF-8 with or without its mark, or else what old editors on Windows wrote."""
+    data = data.removeprefix(codecs.BOM_UTF8)
+    try:
+        return data.decode()
+    except UnicodeDecodeError:
+        return data.decode("cp1252", "replace")
 
 
 def _runtime_of(settings: Settings, script: Path) -> str:

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import IO
 
 from celery import Celery
+from celery.beat import EmbeddedService
 from celery.platforms import SecurityWarning
 from celery.signals import setup_logging, worker_shutting_down
 
@@ -86,16 +87,19 @@ def run_housekeeping(settings: Settings) -> None:
     ledger, objects = connect(settings)
     app = celery_app(settings.broker_url, policy.ceilings.timeout)
     serve_sweeps(app, Sweeper(ledger, objects, policy, app))
-    _work(app, HOUSEKEEPING, 1, beat=True, schedule_filename=str(settings.state / "beat"))
+    # In a thread: Celery's own way is a forked process, which would outlive us when we are killed.
+    beat = EmbeddedService(app, thread=True, schedule_filename=str(settings.state / "beat"))
+    beat.start()
+    _work(app, HOUSEKEEPING, 1)
 
 
-def _work(app: Celery, queue: str, slots: int, **options: object) -> None:
+def _work(app: Celery, queue: str, slots: int) -> None:
     # Celery takes us for the machine's root; we are root of a user namespace, and messages are JSON, never pickles.
     warnings.simplefilter("ignore", SecurityWarning)
     setup_logging.connect(_logging_is_set_up)
     app.Worker(
         pool="threads", concurrency=slots, queues=[queue], hostname=f"{queue}@{socket.gethostname()}",
-        without_gossip=True, without_mingle=True, loglevel="WARNING", quiet=True, **options,
+        without_gossip=True, without_mingle=True, loglevel="WARNING", quiet=True,
     ).start()  # fmt: skip
 
 
