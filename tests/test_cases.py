@@ -72,7 +72,7 @@ PYTHON = [
     Row("python: Agg by choice", "python/PY-agg.py", has=("late.png",)),
     Row("python: Latin-1", "python/PY-latin1.py", FAILS, out=("café",), err=('main.py", line 3',)),
     Row(
-        "SH01 python: CRLF and a mark", "python/SH01-crlf-bom.py", FAILS, out=("'ä', 'b c'",), err=('main.py", line 5',),
+        "SH01 python: CRLF, a mark", "python/SH01-crlf-bom.py", FAILS, out=("'ä', 'b c'",), err=('main.py", line 5',),
         args=("ä", "b c"), files=(("helper.py", "x = 1\r\n"),),
     ),
     Row("attack R7 pip", "python/PY-pip.py", FAILS, notes=("polars is not in the python image", "no network")),
@@ -136,7 +136,7 @@ GNUPLOT = [
 SHELL = [
     Row(
         "SH01 bash: CRLF", "bash/SH01/crlf.sh", FAILS, out=("main ran", "stdin: hello"), never=("not reached",),
-        err=("main.sh: line 11: nosuchcommand",), notes=("nosuchcommand",), stdin="hello", args=("arg1",),
+        err=("main.sh: line 11: nosuchcommand",), notes=("nosuchcommand",), stdin="hello\n", args=("arg1",),
     ),
     Row("SH01 bash: a mark", "bash/SH01/bom.sh", out=("bom ok 2",), clean=True),
     Row("SH01 bash: Latin-1", "bash/SH01/latin1.sh", out=("café “quoted”",)),

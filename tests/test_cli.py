@@ -156,6 +156,12 @@ def test_a_new_token_is_shown_once_with_what_the_policy_needs(farm: Farm) -> Non
     assert hashlib.sha256(made.stdout.strip().encode()).hexdigest() in made.stderr
 
 
+def test_the_smoke_scripts_of_the_images_can_be_run_on_a_farm(farm: Farm) -> None:
+    tested = farm.cli("images", "test", "bash")
+    assert tested.returncode == 0, tested.stderr
+    assert "succeeded" in tested.stdout
+
+
 def test_the_doctor_finds_nothing_wrong_here(farm: Farm) -> None:
     told = farm.cli("doctor")
     assert told.returncode == 0, told.stdout

@@ -7,6 +7,7 @@ locks of its store, which together cost several times what the kernel needs to s
 """
 
 import copy
+import hashlib
 import json
 import os
 import shutil
@@ -63,6 +64,7 @@ class Sandboxes:
         ):
             (self._etc / name).write_text(text, encoding="ascii")
             (self._etc / name).chmod(0o444)
+        self._owner = hashlib.sha256(bytes(folder)).hexdigest()[:12]
         self._templates: dict[str, _Template] = {}
         self._lock = threading.Lock()
 
@@ -132,13 +134,16 @@ class Sandboxes:
     def _template(self, image: BuiltImage) -> _Template:
         with self._lock:
             if image.id not in self._templates:
-                self._templates[image.id] = _template(image)
+                self._templates[image.id] = _template(image, f"{LABEL}-{self._owner}-{image.id[:12]}")
             return self._templates[image.id]
 
 
-def _template(image: BuiltImage) -> _Template:
-    """What podman gives to crun for a container of this image with our flags, less what each job has of its own."""
-    container = _podman("create", *FLAGS, image.id, "SCRIPT")
+def _template(image: BuiltImage, name: str) -> _Template:
+    """What podman gives to crun for a container of this image with our flags, less what each job has of its own.
+
+    A container of this `name` that a former worker died over is replaced.
+    """
+    container = _podman("create", "--replace", f"--name={name}", *FLAGS, image.id, "SCRIPT")
     try:
         _podman("init", container)
         path = _podman("inspect", "--type=container", "--format={{.OCIConfigPath}}", container)
