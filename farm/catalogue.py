@@ -34,7 +34,7 @@ class Catalogue:
 
     def search(self, text: str, limit: int = 40) -> list[Entry]:
         """What has this name, in any case; or, when nothing has, what has it as a part of its name."""
-        wanted = text.strip().casefold().removesuffix(".sty").removesuffix(".cls")
+        wanted = _key(text.strip())
         if not wanted:
             return []
         known = self._load()
@@ -43,16 +43,21 @@ class Catalogue:
 
     def having(self, name: str) -> list[Entry]:
         """What has exactly this name, in any case."""
-        return self._load().exact.get(name.casefold(), [])
+        return self._load().exact.get(_key(name), [])
 
     def _load(self) -> _Known:
         if self._known is None:
             entries = [entry for path in sorted(self._folder.glob("*.json")) for entry in _entries(path)]
             exact: dict[str, list[Entry]] = {}
             for entry in entries:
-                exact.setdefault(entry.name.casefold(), []).append(entry)
+                exact.setdefault(_key(entry.name), []).append(entry)
             self._known = _Known(exact, entries)
         return self._known
+
+
+def _key(name: str) -> str:
+    """What names are compared by: in no case, and LaTeX's styles and classes as they are loaded."""
+    return name.casefold().removesuffix(".sty").removesuffix(".cls")
 
 
 def _entries(path: Path) -> list[Entry]:
