@@ -77,7 +77,7 @@ class Cell(ABC):
     def remove(self) -> None:
         """Remove the group; it must be empty. (The kernel may call it busy for a moment after the last death.)"""
         for folder in self.folders:
-            for _ in range(200):
+            for _ in range(2000):
                 try:
                     folder.rmdir()
                 except FileNotFoundError:
