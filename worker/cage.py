@@ -74,18 +74,19 @@ class Cell(ABC):
                 raise TimeoutError(f"processes {sorted(pids)} survive SIGKILL")
             time.sleep(0.002)
 
-    def remove(self) -> None:
-        """Remove the group; it must be empty. (The kernel may call it busy for a moment after the last death.)"""
+    def remove(self, patience: float = 5.0) -> None:
+        """Remove the group; it must be empty. (A loaded kernel may call it busy for a while after the last death.)"""
+        deadline = time.monotonic() + patience
         for folder in self.folders:
-            for _ in range(2000):
+            while folder.exists():
                 try:
                     folder.rmdir()
                 except FileNotFoundError:
                     break
                 except OSError:
+                    if time.monotonic() > deadline:
+                        break
                     time.sleep(0.005)
-                else:
-                    break
 
 
 class _CellV1(Cell):
