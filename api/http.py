@@ -1,7 +1,6 @@
 """The ASGI app: the MCP endpoint, who may use it, short download links, and health."""
 
 import asyncio
-import ipaddress
 import json
 import logging
 from collections.abc import Callable
@@ -18,7 +17,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from api.body import StrictBodies
 from api.dispatch import Dispatch
 from farm.errors import Expired, FarmError, TryAgain
-from farm.policy import LOCAL, Policy
+from farm.policy import LOCAL, Policy, is_loopback
 from farm.settings import Settings
 
 OPEN = ("/a/", "/healthz")  # paths that ask for no token: the first carry an unguessable one
@@ -51,14 +50,6 @@ def tenant_of(ctx: Context[Any, Any]) -> str:
     """The tenant that the guard let in with this request; on stdio, the one of this machine."""
     request = ctx.request_context.request
     return str(request.state.tenant) if isinstance(request, Request) else LOCAL
-
-
-def is_loopback(host: str) -> bool:
-    """Whether only this machine can reach a server that listens on `host`."""
-    try:
-        return host == "localhost" or ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return False
 
 
 class Guard:

@@ -7,10 +7,9 @@ from importlib.metadata import version
 import anyio
 
 from api.dispatch import Dispatch
-from api.http import build_app, is_loopback, serve, tenant_of
+from api.http import build_app, serve, tenant_of
 from api.server import build_server
 from farm.catalogue import Catalogue
-from farm.errors import Misconfigured
 from farm.policy import Policy
 from farm.runtime import load_runtimes
 from farm.settings import Settings
@@ -42,11 +41,7 @@ def run_http(settings: Settings) -> None:
     Raises:
         Misconfigured: it would listen beyond this machine without asking for tokens.
     """
-    if not is_loopback(settings.api_host) and not Policy.load(settings.policy).tenants:
-        raise Misconfigured(
-            f"SCIFARM_API_HOST={settings.api_host} is reachable from other machines, but the policy has no tenants; "
-            "`scifarm token new NAME` makes a token and says what to add to the policy"
-        )
+    Policy.load(settings.policy).refuse_strangers(settings.api_host)
     dispatch = build_dispatch(settings)
     server = build_server(dispatch, tenant_of, version("scifarm"))
     log.info("MCP at %s", settings.mcp_url)

@@ -19,6 +19,8 @@ from cli import show
 from cli.admin import write_policy
 from cli.host import own_command
 from farm.errors import Misconfigured
+from farm.policy import Policy
+from farm.runtime import load_runtimes
 from farm.settings import Settings
 
 GRACE = 30.0  # seconds that a child has to end by itself
@@ -35,6 +37,8 @@ def run_farm(settings: Settings) -> None:
     settings.state.mkdir(parents=True, exist_ok=True, mode=0o700)
     if write_policy(settings.policy):
         show.err.print(f"wrote {settings.policy}", style="dim")
+    Policy.load(settings.policy).refuse_strangers(settings.api_host)
+    load_runtimes(settings.images)
     _refuse_taken(settings)
     children = _children(settings)
     width = max(map(len, children))
@@ -64,6 +68,8 @@ def run_farm(settings: Settings) -> None:
         arbiter.start()
     finally:
         arbiter.stop()
+        for name in ("control.sock", "events.sock"):
+            (settings.state / name).unlink(missing_ok=True)
 
 
 def _children(settings: Settings) -> dict[str, tuple[list[str], dict[str, str]]]:

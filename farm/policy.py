@@ -2,6 +2,7 @@
 
 import hashlib
 import hmac
+import ipaddress
 import math
 from collections.abc import Mapping
 from pathlib import Path
@@ -113,6 +114,14 @@ class Policy(Model):
         ceiling = getattr(self.ceilings, name)
         return ceiling.human_readable() if isinstance(ceiling, ByteSize) else f"{ceiling:g}"
 
+    def refuse_strangers(self, host: str) -> None:
+        """Raise Misconfigured when a server on `host` would be open to other machines without asking for tokens."""
+        if not is_loopback(host) and not self.tenants:
+            raise Misconfigured(
+                f"SCIFARM_API_HOST={host} is reachable from other machines, but the policy has no tenants; "
+                "`scifarm token new NAME` makes a token and says what to add to the policy"
+            )
+
     def tenant_of(self, token: str) -> str | None:
         """The tenant whose token this is, compared in constant time with every one that is known."""
         digest = token_digest(token)
@@ -122,6 +131,14 @@ class Policy(Model):
                 if hmac.compare_digest(known, digest):
                     found = name
         return found
+
+
+def is_loopback(host: str) -> bool:
+    """Whether only this machine can reach a server that listens on `host`."""
+    try:
+        return host == "localhost" or ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return False
 
 
 def _cut(value: object) -> str:
