@@ -104,6 +104,15 @@ def test_the_tightened_profile_allows_nothing_that_is_forbidden_and_no_namespace
     assert [rule["args"][0]["op"] for rule in tight if rule["names"] == ["clone"]] == ["SCMP_CMP_MASKED_EQ"]
 
 
+def test_a_misspelt_variable_is_not_taken_for_a_missing_package(client: FarmClient) -> None:
+    result = client.run("total = 1;\ndisp (totl)\n", "octave")
+    assert (result.status, result.notes) == (Status.FAILED, ())
+
+
+def test_a_session_s_own_files_are_not_told_as_lost(client: FarmClient) -> None:
+    assert client.run("g.region -p", "grass").notes == ()
+
+
 @pytest.mark.parametrize("runtime", ["python", "r", "julia", "octave"])
 def test_threads_follow_the_cores_that_were_asked_for(client: FarmClient, runtime: str) -> None:
     script = {
