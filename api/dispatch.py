@@ -49,6 +49,7 @@ class Dispatch:
         """
         checked = check(request, self.runtimes, self.policy)
         asked = {"timeout": request.timeout, "memory": request.memory, "cpus": request.cpus}
+        limits = self.policy.limits(asked)  # before anything is stored
         spec = JobSpec(
             runtime=request.runtime,
             script=request.script,
@@ -56,7 +57,7 @@ class Dispatch:
             args=tuple(request.args),
             stdin=request.stdin,
             label=request.label,
-            limits=self.policy.limits(asked),
+            limits=limits,
         )
         job_id = secrets.token_hex(10)
         record = JobRecord(

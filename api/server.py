@@ -15,7 +15,7 @@ from api.dispatch import Dispatch, Tell
 from api.request import Amount, InputFiles, RunRequest, Size, Strings, explain
 from api.text import describe
 from farm.catalogue import Entry
-from farm.errors import FarmError, InvalidRequest
+from farm.errors import FarmError, InvalidRequest, TryAgain
 from farm.job import JobRecord, JobResult, Limits, Model, Status
 from farm.names import shown
 from farm.runtime import Runtime
@@ -183,7 +183,10 @@ class Tools:
         seconds = _checked_wait(wait)
         tenant = self._tenant_of(ctx)
         record = await asyncio.to_thread(self._dispatch.accept, tenant, request)
-        return await self._answer(ctx, tenant, record.job_id, seconds)
+        try:
+            return await self._answer(ctx, tenant, record.job_id, seconds)
+        except TryAgain as error:  # the job is accepted: a caller who is not told its id would send it twice
+            return self._result(record, f"accepted, but {error}")
 
     async def get_job(
         self, ctx: Context[Any, Any], job_id: JobId, wait: Wait = 0

@@ -257,34 +257,96 @@ def new_farm() -> Iterator[Callable[..., Farm]]:
         farm.remove()
 
 
+class RedisServer:
+    """A Redis that a test may stop for as long as it likes; what it holds survives."""
+
+    def __init__(self) -> None:
+        self.folder = Path(tempfile.mkdtemp(prefix="redis-"))
+        self.url = f"unix://{self.folder}/sock"
+        self.start()
+
+    def start(self) -> None:
+        """Start it and wait until it listens."""
+        command = ["redis-server", "--port", "0", "--unixsocket", str(self.folder / "sock"), "--dir", str(self.folder)]
+        durable = ["--appendonly", "yes", "--appendfsync", "always", "--save", ""]
+        self.process = subprocess.Popen([*command, *durable], stdout=subprocess.DEVNULL)
+        eventually((self.folder / "sock").exists)
+
+    def kill(self) -> None:
+        """End it without a chance to tidy up."""
+        self.process.kill()
+        self.process.wait()
+        (self.folder / "sock").unlink(missing_ok=True)
+
+    def remove(self) -> None:
+        """End it and remove what it held."""
+        self.kill()
+        shutil.rmtree(self.folder)
+
+
 @pytest.fixture(scope="session")
 def redis_url() -> Iterator[str]:
     """A Redis of the tests' own."""
-    folder = Path(tempfile.mkdtemp(prefix="redis-"))
-    command = ["redis-server", "--port", "0", "--unixsocket", str(folder / "sock"), "--save", "", "--dir", str(folder)]
-    server = subprocess.Popen(command, stdout=subprocess.DEVNULL)
-    eventually((folder / "sock").exists)
-    yield f"unix://{folder}/sock"
-    server.terminate()
-    server.wait()
-    shutil.rmtree(folder)
+    server = RedisServer()
+    yield server.url
+    server.remove()
+
+
+@pytest.fixture
+def redis() -> Iterator[RedisServer]:
+    """A Redis to break."""
+    server = RedisServer()
+    yield server
+    server.remove()
+
+
+class StoreServer:
+    """An S3 server that a test may stop for as long as it likes; what it holds survives."""
+
+    def __init__(self) -> None:
+        self.folder = Path(tempfile.mkdtemp(prefix="store-"))
+        self.port = free_port()
+        self.given = {
+            "s3_endpoint": f"http://127.0.0.1:{self.port}",
+            "s3_access_key": "key",
+            "s3_secret_key": "secret",
+        }
+        self.store = ObjectStore(Settings.from_env({f"SCIFARM_{key.upper()}": v for key, v in self.given.items()}))
+        self.start()
+
+    def start(self) -> None:
+        """Start it and wait until it answers."""
+        rclone = str(Path(sys.executable).with_name("rclone"))
+        command = [rclone, "serve", "s3", f"--addr=127.0.0.1:{self.port}", "--config=", str(self.folder)]
+        keys = {"RCLONE_AUTH_KEY": '"key,secret"'}
+        self.process = subprocess.Popen(command, env=os.environ | keys, stderr=subprocess.DEVNULL)
+        eventually(lambda: _answers(self.store))
+
+    def kill(self) -> None:
+        """End it without a chance to tidy up."""
+        self.process.kill()
+        self.process.wait()
+
+    def remove(self) -> None:
+        """End it and remove what it held."""
+        self.kill()
+        shutil.rmtree(self.folder)
 
 
 @pytest.fixture(scope="session")
 def objects() -> Iterator[ObjectStore]:
     """An object store of the tests' own."""
-    folder = Path(tempfile.mkdtemp(prefix="store-"))
-    port = free_port()
-    rclone = str(Path(sys.executable).with_name("rclone"))
-    command = [rclone, "serve", "s3", f"--addr=127.0.0.1:{port}", "--config=", str(folder)]
-    server = subprocess.Popen(command, env=os.environ | {"RCLONE_AUTH_KEY": '"key,secret"'}, stderr=subprocess.DEVNULL)
-    given = {"S3_ENDPOINT": f"http://127.0.0.1:{port}", "S3_ACCESS_KEY": "key", "S3_SECRET_KEY": "secret"}
-    store = ObjectStore(Settings.from_env({f"SCIFARM_{key}": value for key, value in given.items()}))
-    eventually(lambda: _answers(store))
-    yield store
-    server.terminate()
-    server.wait()
-    shutil.rmtree(folder)
+    server = StoreServer()
+    yield server.store
+    server.remove()
+
+
+@pytest.fixture
+def store() -> Iterator[StoreServer]:
+    """An object store to break."""
+    server = StoreServer()
+    yield server
+    server.remove()
 
 
 def _answers(store: ObjectStore) -> bool:

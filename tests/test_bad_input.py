@@ -1,5 +1,7 @@
 """What callers get for what cannot be done: a sentence that names the input and what is allowed; nothing is written."""
 
+import hashlib
+import os
 import re
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -9,6 +11,7 @@ import pytest
 from conftest import Farm, FarmClient, eventually, named
 
 from cli.admin import POLICY
+from storage.objects import input_key
 
 HI = "aGk="
 
@@ -207,3 +210,9 @@ def test_a_result_asked_for_after_its_time_has_expired(
     assert httpx2.get(url).is_error
     assert eventually(lambda: not farm.objects.keys("outputs/"))
     assert caller.call("list_jobs").data == {"jobs": []}
+
+
+def test_inputs_of_a_job_whose_limits_are_refused_are_not_stored(farm: Farm, client: FarmClient) -> None:
+    content = os.urandom(16).hex()
+    refusal(client, runtime="bash", script="true", timeout=-1, input_files={"a.txt": {"text": content}})
+    assert farm.objects.keys(input_key(hashlib.sha256(content.encode()).hexdigest())) == []

@@ -3,12 +3,13 @@
 import os
 import signal
 import socket
+import threading
 from collections.abc import Callable
 from pathlib import Path
 
 import httpx2
 import pytest
-from conftest import Farm, FarmClient, download, eventually, free_port, named
+from conftest import Farm, FarmClient, RedisServer, StoreServer, download, eventually, free_port, named
 
 from farm.job import Status
 
@@ -100,19 +101,51 @@ def test_a_job_that_runs_while_a_service_dies_ends_well_when_it_is_back(
     assert download(named(result)["a.txt"]) == b"done\n"
 
 
-@pytest.mark.parametrize("part", ["redis", "s3"])
-def test_nothing_is_accepted_while_a_service_is_away_and_the_caller_is_told_to_try_again(
-    new_farm: Make, connect: Connect, part: str
+def test_while_redis_is_away_nothing_is_accepted_and_what_was_accepted_goes_on(
+    redis: RedisServer, new_farm: Make, connect: Connect
 ) -> None:
-    farm = new_farm().start()
+    farm = new_farm(redis_url=redis.url).start()
     client = connect(farm.settings.mcp_url)
-    os.kill(farm.children()[part], signal.SIGKILL)
-    files = {"a.txt": {"text": os.urandom(8).hex()}}
-    answer = client.call("run_script", runtime="bash", script="true", input_files=files)
-    if answer.error:  # it may be back already
-        assert "try again" in answer.text
+    script = "sleep 1; echo done"
+    jobs = [client.call("run_script", runtime="bash", script=script, wait=0).job.job_id for _ in range(4)]
+    redis.kill()
+    refused = client.call("run_script", runtime="bash", script="true")
+    assert refused.error
+    assert "try again" in refused.text
+    redis.start()
     eventually(lambda: farm.health().get("status") == "up")
-    assert client.run("cat a.txt", input_files=files).stdout == files["a.txt"]["text"]
+    results = [client.call("get_job", job_id=job, wait=120).job for job in jobs]
+    assert [(result.status, result.stdout) for result in results] == [(Status.SUCCEEDED, "done\n")] * 4
+
+
+def test_while_the_store_is_away_nothing_with_new_inputs_is_accepted(
+    store: StoreServer, new_farm: Make, connect: Connect
+) -> None:
+    farm = new_farm(**store.given).start()
+    client = connect(farm.settings.mcp_url)
+    files = {"a.txt": {"text": "new"}}
+    store.kill()
+    refused = client.call("run_script", runtime="bash", script="cat a.txt", input_files=files)
+    assert refused.error
+    assert "try again" in refused.text
+    assert client.call("list_jobs").data["jobs"] == []
+    store.start()
+    assert client.run("cat a.txt", input_files=files).stdout == "new"
+
+
+def test_a_caller_whose_job_was_accepted_is_told_its_id_whatever_fails_afterwards(
+    redis: RedisServer, new_farm: Make, connect: Connect
+) -> None:
+    farm = new_farm(redis_url=redis.url).start()
+    client = connect(farm.settings.mcp_url)
+    down = threading.Timer(1.5, redis.kill)
+    down.start()
+    answer = client.call("run_script", runtime="bash", script="sleep 6; echo done", wait=4)
+    down.join()
+    assert not answer.error
+    redis.start()
+    eventually(lambda: farm.health().get("status") == "up")
+    assert client.call("get_job", job_id=answer.job.job_id, wait=120).job.stdout == "done\n"
 
 
 @pytest.mark.slow
