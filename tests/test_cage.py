@@ -202,7 +202,9 @@ def test_a_cell_with_somebody_inside_is_not_removed(cage: Cage, start: Start) ->
 
 
 def test_a_worker_finds_what_its_former_self_left_and_nobody_else_s(cage: Cage, start: Start) -> None:
-    start(cell_of(cage, "one"), FORK_LOOP)
+    one = cell_of(cage, "one")
+    start(one, FORK_LOOP)
+    eventually(one.processes)
     cell_of(cage, "two")
     stranger = Cage.find(GROUP, f"{OWNER}-2")
     assert list(stranger.leftovers()) == []

@@ -571,3 +571,10 @@ def test_only_harmless_variables_are_set(farm: Farm, client: FarmClient) -> None
 )  # fmt: skip
 def test_what_a_job_must_not_do_fails(client: FarmClient, script: str) -> None:
     assert client.run(f"{script} && echo it works").stdout.count("it works") == 0
+
+
+@pytest.mark.parametrize("timeout", [0.001, 0.003, 0.01, 0.02, 0.03])
+def test_a_timeout_that_comes_while_the_container_starts_is_a_timeout(client: FarmClient, timeout: float) -> None:
+    result = client.run("sleep 30", timeout=timeout)
+    assert (result.status, result.error) == (Status.TIMED_OUT, None)
+    assert result.usage.wall_s < 20

@@ -4,10 +4,12 @@ import fcntl
 import hashlib
 import logging
 import shutil
+import signal
 import socket
 import threading
 import warnings
 from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
 from typing import IO
 
@@ -43,11 +45,18 @@ def run_worker(settings: Settings) -> None:
     Raises:
         Misconfigured: the machine is not fit to run jobs; the message says how to mend it.
     """
-    policy = Policy.load(settings.policy)
+    signal.signal(signal.SIGTERM, _end)  # until Celery listens for it
     folder = settings.state / "worker"
     folder.mkdir(parents=True, exist_ok=True)
-    lock = _only_worker(folder)
-    cage = Cage.find(settings.cgroup, hashlib.sha256(bytes(folder)).hexdigest()[:12])
+    with (
+        _only_worker(folder),
+        closing(Cage.find(settings.cgroup, hashlib.sha256(bytes(folder)).hexdigest()[:12])) as cage,
+    ):
+        _run_in(cage, settings, folder)
+
+
+def _run_in(cage: Cage, settings: Settings, folder: Path) -> None:
+    policy = Policy.load(settings.policy)
     sandboxes = Sandboxes(folder)
     clear_leftovers(cage, folder, sandboxes)
     refuse_unless_proven(prove(cage))
@@ -67,8 +76,10 @@ def run_worker(settings: Settings) -> None:
     log.info("takes up to %d jobs at a time, runtimes %s", settings.slots, ", ".join(sorted(images.built())))
     _work(app, JOBS, settings.slots)
     heart.stop()
-    cage.close()
-    lock.close()
+
+
+def _end(*_: object) -> None:
+    raise SystemExit(0)
 
 
 def _only_worker(folder: Path) -> IO[str]:

@@ -73,11 +73,12 @@ def run(
     try:
         how = _wait(process.pid, pulse, spec.limits.timeout)
     finally:
+        process.kill()  # first: if it has not entered the cell yet, nobody shall enter any more
         job.cell.kill()
         code = process.wait()
         stdout.finish()
         stderr.finish()
-    if trouble := sandboxes.failure(job.workspace):
+    if how is None and (trouble := sandboxes.failure(job.workspace)):
         stdout.close()
         stderr.close()
         raise SandboxError(f"the container did not start: {trouble}")
